@@ -126,9 +126,9 @@ void namespace_failed(struct namespace_entry *e, const struct namespace_note *no
 
 	if (e->failing_since == 0)
 		e->failing_since = wake->now;
-	if (e->told || wake->now - e->failing_since < SILENT_USEC)
+	if (e->reported || wake->now - e->failing_since < SILENT_USEC)
 		return;
-	e->told = true;
+	e->reported = true;
 	describe(note, a, detail, text);
 	for (size_t i = 0; (m = next_container(e, &i)) != NULL;)
 		if (note->concerns(m))

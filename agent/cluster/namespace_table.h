@@ -15,7 +15,7 @@ struct namespace_entry {
 	struct kube_call *call; /* NULL: none under way */
 	usec_t ask_at;
 	usec_t failing_since; /* first answer that was of no use; 0: none */
-	bool told;            /* the Event of that */
+	bool reported;        /* by an Event */
 	bool used;            /* since namespaces_unmark() */
 };
 

@@ -16,12 +16,17 @@ vscalectl()
 # offers WANTED WORD...: for the last word, all that is wanted and nothing else
 offers()
 {
-	local wanted=$1 got
+	local wanted=$1 got status=0
 
 	shift
 	COMP_WORDS=(vscalectl "$@") COMP_CWORD=$#
 	COMPREPLY=()
-	_vscalectl || true # it fails where nothing matches: COMPREPLY is what counts
+	_vscalectl || status=$?
+	# 1: nothing matches
+	if [ $status -gt 1 ]; then
+		failed=1
+		printf 'FAILED: vscalectl %s: the completion ends with %d\n' "$*" $status
+	fi
 	got=$(printf '%s\n' "${COMPREPLY[@]}" | sort | paste -sd' ')
 	[ "$got" = "$(tr ' ' '\n' <<<"$wanted" | sort | paste -sd' ')" ] && return
 	failed=1

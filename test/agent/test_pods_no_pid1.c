@@ -119,6 +119,14 @@ static void end(struct rig *r)
 	rig_close(r);
 }
 
+/* The pod's own cgroup has its original limits, which are the sums of its containers'. */
+static void end_with_level(struct rig *r, struct rig_pod *p)
+{
+	CHECK_EQ(rig_cpu_milli(r, p->level), 500);
+	CHECK_EQ(rig_bytes(r, p->level, "memory.max"), 96 * MIB);
+	end(r);
+}
+
 /* The files get the originals, once: the agent is not there to raise a limit that use outgrows. */
 static void test_lowered_before(void)
 {
@@ -235,9 +243,7 @@ static void test_restarted_since(void)
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_UNMANAGED);
 	CHECK(persist_has(pods_of(&r, "default/web-0/app")));
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
-	CHECK_EQ(rig_cpu_milli(&r, p->level), 500);
-	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), 96 * MIB);
-	end(&r);
+	end_with_level(&r, p);
 }
 
 /* A container that its policy leaves out now does not keep the pod from its originals. */
@@ -253,9 +259,7 @@ static void test_one_off(void)
 	rig_run(&r, 10, pods_burn_20);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[1].unit), 300);
-	CHECK_EQ(rig_cpu_milli(&r, p->level), 500);
-	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), 96 * MIB);
-	end(&r);
+	end_with_level(&r, p);
 }
 
 /* Taken out meanwhile: PID 1 keeps its values, which does not keep the others from their files. */

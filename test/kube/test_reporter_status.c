@@ -92,7 +92,7 @@ static void test_removal_is_refused(void)
 	rig_stop(&g);
 }
 
-/* Two rights are missing, and both are told. Each stands until it is there. */
+/* Two rights are missing: both are reported, each until it is granted. */
 static void test_two_rights_are_missing(void)
 {
 	struct rig g;

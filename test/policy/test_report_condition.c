@@ -30,7 +30,8 @@ static void test_deferred_is_waited_for(void)
 }
 
 /* A kubelet that is down for longer than vscaled waits, as in an upgrade of the node: the next
- * report is no longer held back, and the end is told when it comes. */
+ * resize is no longer held back, and the first one is reported when the kubelet has carried it out.
+ */
 static void test_carried_out_late(void)
 {
 	WITH(g)
