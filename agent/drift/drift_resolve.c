@@ -35,7 +35,6 @@
 /* Until it is known what the reload left, a write by systemd counts as part of the reload. */
 static bool reloaded(const struct managed *m)
 {
-
 	return m->pid1->reloading || m->properties.stored_check ||
 	       (m->pid1->reload_ended != 0 &&
 		m->wake->now - m->pid1->reload_ended < RELOAD_ECHO_USEC);
@@ -308,6 +307,14 @@ static void reassert(struct external_write *l, enum resource r, const struct dri
 		write_ours(l, r);
 }
 
+/* systemd's headroom for growth stays while it is needed and the node has it. */
+static bool headroom_stays(struct managed *m, enum resource r, const struct drift_facts *f)
+{
+	return r == RESOURCE_MEMORY && f->observed > f->expected &&
+	       (f->observed == f->property || f->observed == f->stored) &&
+	       outgrows(m, f->observed) && node_memory_take(m, f->observed);
+}
+
 static void resolve_one(struct external_write *l, enum resource r)
 {
 	struct managed *m = l->unit;
@@ -339,14 +346,10 @@ static void resolve_one(struct external_write *l, enum resource r)
 		give_way(l, r, &f);
 		return;
 	case DRIFT_ECHO:
-		/* systemd's headroom for growth, while it is needed and the node has it, stays. */
-		if (r == RESOURCE_MEMORY && f.observed > f.expected &&
-		    (f.observed == f.property || f.observed == f.stored) &&
-		    outgrows(m, f.observed) && node_memory_take(m, f.observed)) {
+		if (headroom_stays(m, r, &f))
 			control_set_kernel_memory(&m->control, l->held.mem_max, l->held.mem_high);
-			return;
-		}
-		reassert(l, r, &f, action);
+		else
+			reassert(l, r, &f, action);
 		return;
 	case DRIFT_REASSERT:
 	case DRIFT_COUNTED:
@@ -358,7 +361,6 @@ static void resolve_one(struct external_write *l, enum resource r)
 /* True when systemd's answer is to be waited for: to a call that is under way, or to a question. */
 static bool ask(struct managed *m, const struct limits *seen)
 {
-
 	if (m->originals.touched && m->control.rule.mode != MODE_OFF && !m->control.paused)
 		make_safe(m, seen);
 	if (m->unit == NULL)
@@ -415,10 +417,35 @@ static void resolve_all(struct external_write *l)
 			resolve_one(l, r);
 }
 
+/* A lower memory.max was replaced before its writer was known. */
+static bool replaced_early(const struct managed *m)
+{
+	return m->drift.early != DRIFT_EARLY_NONE;
+}
+
+static void fill_found(struct external_write *l, const struct limits *files)
+{
+	const struct managed *m = l->unit;
+
+	l->held = l->seen = *files;
+	if (!replaced_early(m) || files->mem_max != m->control.kernel.mem_max)
+		return;
+	l->seen.mem_max = m->drift.found_max;
+	l->was_stored = m->drift.early == DRIFT_EARLY_REPLACED_STORED;
+}
+
+static void bound_until_answer(struct managed *m, const struct limits *found)
+{
+	if (!(m->control.gave_way & RESOURCES_MEMORY))
+		bound_unclassified(m, found);
+	/* A raise now would overwrite a value that is not classified yet. */
+	if (unit_moved(m, RESOURCE_CPU, found))
+		control_freeze(&m->control, RESOURCES_CPU);
+}
+
 static void resolve_laws(struct managed *m, enum answer answer, struct plan *plan)
 {
 	struct external_write l = {.unit = m, .has_stored = answer == STORED_KNOWN};
-	bool early = m->drift.early != DRIFT_EARLY_NONE;
 	struct usage u = {0};
 	int r = cg_read(m->cgroup.cg, GUARD_USAGE, &u);
 
@@ -428,15 +455,12 @@ static void resolve_laws(struct managed *m, enum answer answer, struct plan *pla
 		return;
 	unit_fill_absent(m, &u);
 	oom_lowered(m, m, u.limits.mem_max);
-	runtime_wrote(m, early ? m->drift.found_max : u.limits.mem_max);
+	runtime_wrote(m, replaced_early(m) ? m->drift.found_max : u.limits.mem_max);
 	keep_brake(m, &u.limits);
 	l.x = daemon_context(m->table, plan);
 	/* Classified now: below, resources are frozen that must wait for PID 1's answer. */
 	control_freeze(&m->control, 0);
-	l.held = l.seen = u.limits;
-	if (early && l.held.mem_max == m->control.kernel.mem_max)
-		l.seen.mem_max = m->drift.found_max,
-		l.was_stored = m->drift.early == DRIFT_EARLY_REPLACED_STORED;
+	fill_found(&l, &u.limits);
 	if (is_new_limit(&l, RESOURCE_CPU) || is_new_limit(&l, RESOURCE_MEMORY)) {
 		if (answer == NOT_ASKED && ask(m, &u.limits))
 			return;
@@ -453,11 +477,8 @@ static void resolve_laws(struct managed *m, enum answer answer, struct plan *pla
 	follow_insister(m, &l.seen);
 	if (answer == NOT_ASKED && !(m->originals.touched && scope_is_creating(m)) &&
 	    ask(m, &u.limits)) {
-		if (m->originals.touched && !(m->control.gave_way & RESOURCES_MEMORY))
-			bound_unclassified(m, &u.limits);
-		/* A raise now would overwrite a value that is not classified yet. */
-		if (m->originals.touched && unit_moved(m, RESOURCE_CPU, &u.limits))
-			control_freeze(&m->control, RESOURCES_CPU);
+		if (m->originals.touched)
+			bound_until_answer(m, &u.limits);
 		return;
 	}
 	drift_end_early(m);

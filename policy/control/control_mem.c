@@ -160,51 +160,62 @@ void control_raise_to(struct control *c, const struct control_context *x, uint64
 	c->mem.cache_hurts_usec = 0;
 }
 
-static void grow(struct control *c, const struct control_context *x, uint64_t desired,
-		 enum reason reason)
+/* The limit that growth gets now. It ends a trial. */
+static uint64_t growth_target(struct control *c, const struct control_context *x, uint64_t desired,
+			      enum reason *reason)
 {
-	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
-	struct mem_shrink_input in = control_shrink_input(c, x);
+	const struct mem_shrink_input in = control_shrink_input(c, x);
+	struct mem_step back;
 	uint64_t to = 0;
 
-	if (c->mem.trial.phase != MEM_IDLE) {
-		struct mem_step back = mem_trial_abort(&x->tuning->memory, &c->mem, &in);
+	if (c->mem.trial.phase == MEM_IDLE)
+		return control_bound_raise(c, x, desired, *reason);
+	back = mem_trial_abort(&x->tuning->memory, &c->mem, &in);
+	if (back.max != 0)
+		to = control_bound_back(c, x, RESOURCE_MEMORY, back.max);
+	to = MAX(to, control_bound_raise(c, x, MAX(desired, back.max), *reason));
+	if (back.max != 0)
+		*reason = REASON_SHRINK_UNDONE;
+	/* A raise lifts memory.high too; without one it is lifted here. */
+	if (to <= c->kernel.mem_max && back.high != 0)
+		control_plan_mem(c, x, KNOB_MEM_HIGH, back.high, REASON_LIFT);
+	return to;
+}
 
-		desired = MAX(desired, back.max);
-		if (back.max != 0)
-			to = control_bound_back(c, x, RESOURCE_MEMORY, back.max);
-		to = MAX(to, control_bound_raise(c, x, desired, reason));
-		reason = back.max != 0 ? REASON_SHRINK_UNDONE : reason;
-		/* A raise lifts memory.high too; without one it is lifted here. */
-		if (to <= c->kernel.mem_max && back.high != 0)
-			control_plan_mem(c, x, KNOB_MEM_HIGH, back.high, REASON_LIFT);
-	} else {
-		to = control_bound_raise(c, x, desired, reason);
-	}
-	if (to <= c->kernel.mem_max && res->limit < to && reason_sets_limit(reason)) {
+/* The file has as much as growth gets. */
+static void not_raised(struct control *c, const struct control_context *x, uint64_t to,
+		       enum reason reason)
+{
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+
+	if (res->limit < to && reason_sets_limit(reason)) {
 		/* systemd's headroom is in the file already: the held limit follows, or a successor
 		 * would start without it. */
 		control_plan_mem(c, x, KNOB_MEM_MAX, c->kernel.mem_max, reason);
 		return;
 	}
-	if (to <= c->kernel.mem_max && control_denied_now(c, x)) {
-		/* Growth asks again at the next pass; the record of an OOM kill only for a while.
-		 */
+	if (control_denied_now(c, x)) {
 		res->blocked = BLOCKED_LEDGER;
-		if (x->now - c->mem.oom_at >= RECORD_ASKS_USEC)
-			c->mem.oom_record = 0;
-		return;
-	}
-	if (to <= c->kernel.mem_max) {
+	} else {
 		control_press_ceiling(res, x->now);
 		res->blocked = control_ceiling_reason(c, x->tuning);
-		/* At the ceiling no more can be granted; or the record of the OOM kill has been
-		 * asked for long enough. */
-		if (res->blocked == BLOCKED_CEILING || x->now - c->mem.oom_at >= RECORD_ASKS_USEC)
-			c->mem.oom_record = 0;
+	}
+	/* At the ceiling no more can be granted. Else growth asks again at the next pass; the
+	 * record of an OOM kill only for a while. */
+	if (res->blocked == BLOCKED_CEILING || x->now - c->mem.oom_at >= RECORD_ASKS_USEC)
+		c->mem.oom_record = 0;
+}
+
+static void grow(struct control *c, const struct control_context *x, uint64_t desired,
+		 enum reason reason)
+{
+	uint64_t to = growth_target(c, x, desired, &reason);
+
+	if (to <= c->kernel.mem_max) {
+		not_raised(c, x, to, reason);
 		return;
 	}
-	res->at_ceiling = false;
+	c->resource[RESOURCE_MEMORY].at_ceiling = false;
 	control_raise_to(c, x, to, reason);
 }
 

@@ -7,7 +7,7 @@
  * anyway. */
 static const struct cpu_goal goals[GOAL_COUNT] = {
 	[GOAL_SAVINGS] = {.throttle_ppm = 20000,
-			  .aim_permille = 550,
+			  .aim_permille = 530,
 			  .pass_ppm = 500000,
 			  .pass_periods = 4,
 			  .pass_run = 4,

@@ -192,12 +192,6 @@ void draft_note(struct draft *d, size_t r, uint64_t from, uint64_t to)
 	d->memory_up |= r == RESOURCE_MEMORY && to > from;
 }
 
-/* A request makes no memory grow: it does not go before other writes. */
-static void note_request(struct draft *d, uint64_t from, uint64_t to)
-{
-	draft_note(d, RESOURCE_CPU, from, to);
-}
-
 /* A request whose limit stays waits until it has been apart for a while. */
 static bool request_waits(struct draft *d, const struct report_resource *x, uint64_t to)
 {
@@ -248,31 +242,60 @@ static bool draft_restart_undone(struct draft *d, size_t i)
 	return true;
 }
 
+/* Until when the limit of the spec stays. */
+static usec_t lease_end(const struct draft *d, const struct report_resource *x, size_t r,
+			uint64_t wanted)
+{
+	usec_t lease = r == RESOURCE_CPU ? d->t->lease_usec : d->t->memory_lease_usec;
+	usec_t end = add_sat(x->held_since, lease);
+
+	if (d->back || goes_back(x))
+		return 0;
+	if (x->startup_until != 0 && wanted > x->spec_limit)
+		end = MAX(end, add_sat(x->startup_until, d->t->startup_lease_usec));
+	return end;
+}
+
+/* The limit never goes below the request, unless the request is lowered too. */
+static uint64_t limit_beside(const struct draft *d, const struct report_resource *x, uint64_t limit,
+			     uint64_t request)
+{
+	if (limit != LIMIT_MAX)
+		limit = MAX(limit, request);
+	if (request == x->spec_request && !d->f->guaranteed)
+		limit = MAX(limit, x->spec_request);
+	return limit;
+}
+
+static void draft_set(struct draft *d, size_t i, size_t r, uint64_t limit, uint64_t request)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[r];
+
+	if (limit != x->spec_limit)
+		draft_note(d, r, x->spec_limit, limit);
+	/* A request makes no memory grow: it does not go before other writes. */
+	if (request != x->spec_request)
+		draft_note(d, RESOURCE_CPU, x->spec_request, request);
+	d->want[i].limit[r] = limit;
+	d->want[i].request[r] = request;
+}
+
 /* One resource of one container: what it becomes now, and what has to wait. */
 void draft_resource(struct draft *d, size_t i, size_t r)
 {
 	const struct report_resource *x = &d->f->containers[i].resource[r];
-	usec_t lease = r == RESOURCE_CPU ? d->t->lease_usec : d->t->memory_lease_usec;
-	uint64_t limit = wanted_limit(d, i, r), request;
-	bool ours = !d->back && !goes_back(x);
-	usec_t due = add_sat(x->held_since, lease);
+	uint64_t wanted = wanted_limit(d, i, r), limit, request;
+	usec_t due = lease_end(d, x, r, wanted);
 
-	if (x->startup_until != 0 && limit > x->spec_limit)
-		due = MAX(due, add_sat(x->startup_until, d->t->startup_lease_usec));
 	if (r == RESOURCE_MEMORY && (draft_restart_undone(d, i) || draft_restart(d, i)))
 		return;
 	if (r == RESOURCE_CPU && is_cut(d)) {
-		d->want[i].limit[r] = x->spec_limit;
-		d->want[i].request[r] = x->spec_request;
+		draft_set(d, i, r, x->spec_limit, x->spec_request);
 		return;
 	}
-	/* The limit never goes below the request, unless the request is lowered too. */
-	request = wanted_request(d, i, r, limit);
-	if (limit != LIMIT_MAX && request > limit)
-		limit = request;
-	if (limit < x->spec_request && request == x->spec_request && !d->f->guaranteed)
-		limit = x->spec_request;
-	if (ours && d->now < due && limit != x->spec_limit) {
+	request = wanted_request(d, i, r, wanted);
+	limit = limit_beside(d, x, wanted, request);
+	if (d->now < due && limit != x->spec_limit) {
 		d->later = sooner(d->later, due);
 		d->memory_later |= r == RESOURCE_MEMORY && limit > x->spec_limit;
 		limit = x->spec_limit;
@@ -280,14 +303,9 @@ void draft_resource(struct draft *d, size_t i, size_t r)
 								   : MIN(request, limit);
 	}
 	d->handed_back |= goes_back(x) && (limit != x->spec_limit || request != x->spec_request);
-	if (limit != x->spec_limit)
-		draft_note(d, r, x->spec_limit, limit);
 	if (limit == x->spec_limit && request_waits(d, x, request))
 		request = x->spec_request;
-	if (request != x->spec_request)
-		note_request(d, x->spec_request, request);
-	d->want[i].limit[r] = limit;
-	d->want[i].request[r] = request;
+	draft_set(d, i, r, limit, request);
 }
 
 /* By how much the sum of the limits in the request is below what the pod's containers need. */
