@@ -160,8 +160,7 @@ const struct config_key config_keys[] = {
 	    "A new memory limit that has held this long is sent; the spec is lowered once growth has ended for 30 s"),
 	FIXED("kubernetes.startupAfterReady", CONFIG_DURATION, tuning.startup.ready_usec, 0, HOUR, "30s",
 	    "Start-up ends this long after the container was first Ready; its CPU use is "
-	    "not recorded (except with `algorithm: vpa`) and holds up no limit; its memory "
-	    "use is recorded"),
+	    "not recorded (except with `algorithm: vpa`) and holds up no limit"),
 	FIXED("kubernetes.startupTime", CONFIG_DURATION, tuning.startup.unprobed_usec, 0, HOUR, "1m",
 	    "Start-up without a readiness or startup probe ends this long after the start"),
 	FIXED("kubernetes.requestUpTime", CONFIG_DURATION, kubernetes.report.request_up_usec,
@@ -197,8 +196,8 @@ const struct config_key config_keys[] = {
 	    "Between resizes of a pod if the second only lowers"),
 	FIXED("kubernetes.deferredTime", CONFIG_DURATION, kubernetes.report.deferred_usec,
 	      SEC, DAY, "5m",
-	    "A resize that the kubelet defers for this long is withdrawn, as an infeasible one is "
-	    "at once, and counts as refused: a pending request keeps other pods off the node"),
+	    "A resize that the kubelet defers for this long is withdrawn and counts as refused: "
+	    "a pending request keeps other pods off the node"),
 	FIXED("kubernetes.refusalTime", CONFIG_DURATION, kubernetes.report.refusal_usec,
 	      SEC, DAY, "1h",
 	    "What was refused is not requested again for this long"),

@@ -39,13 +39,13 @@ MEMORY = ("policy", "limit GiB h", "OOM kills", "changes", "given GiB h")
 HEAD = f"""<!-- SPDX-License-Identifier: Apache-2.0 -->
 # Backtests
 
-What each policy of `vscalectl backtest FILE` would have cost. The policies, the demand model and the columns: *BACKTESTS* in vscalectl(1). All policies begin with the highest demand as limit and request, and see the same demand ({CPUS} CPUs, seed {SEED}). *given* is the area between the first request and the later ones.
+What each policy of `vscalectl backtest FILE` would have cost ({CPUS} CPUs, seed {SEED}). The policies, the demand model and the columns: *BACKTESTS* in vscalectl(1).
 
 * `ec2_*`, `rds_*`: CPU of servers, two weeks, a sample in 300 s (Numenta Anomaly Benchmark, MIT). `rate-*`: requests a second of Autothrottle's evaluation (MIT), an hour of them repeated for a day, {REQUEST_CORE_SECONDS * 1000:.0f} ms of a core each.
 * `jvm-plateau`, `leak`, `batch`: a week generated with memory, a sample in 10 s.
 * `vpa` is checked against recorded streams of VPA's own recommender: `test_vectors`.
 
-A policy is better than another where it has less area at no more throttled periods and unmet demand; where one is better than vscaled, or a goal is missed, a line below the table says by how much. `static-p100` and `static-p95` know the future. Goals, with a finer model and the queueing delay: [tuning](tuning.md).
+Where a policy has less area than vscaled at no more throttled periods and unmet demand, or a goal is missed, a line below the table says by how much. `static-p100` and `static-p95` know the future. Goals, with a finer model and the queueing delay: [tuning](tuning.md).
 
 Made by `python3 test/bench/backtests.py DIRECTORY >docs/backtests.md`, in virtual time: the same figures on every machine.
 """

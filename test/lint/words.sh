@@ -28,7 +28,7 @@ same()
 
 cd "$ROOT"
 same 'In a Guaranteed pod under' 'limit and request move together, up and down[.]' \
-	docs/annotations.md README.md docs/architecture.md policy/laws/pod_bounds.h
+	docs/annotations.md policy/laws/pod_bounds.h
 
 # Words replaced by those of docs/glossary.md, as a part of an identifier. JSON keys are strings.
 old='wish|wishes|judge|owes|owed|heard|lately|nobody|somebody|news|insists|toll|keyed|claim|hold|looks'
