@@ -11,7 +11,7 @@
 
 /* What a row has of each resource: the highest of its pods. */
 static const char *const highest_keys[] = {"request", "limit",  "use_p50", "use_p95", "use_max",
-					   "lower",   "target", "upper",   "peak"};
+					   "lower",   "target", "upper",   "peak",    "min"};
 /* Summed over all pods. */
 static const char *const summed_keys[] = {"requested", "over_target", "reclaimable"};
 static const char *const name_keys[] = {"namespace", "workload", "container"};
@@ -186,7 +186,7 @@ static bool take_resource(cJSON *row, const cJSON *container, const char *key)
 		to = cJSON_AddObjectToObject(row, key);
 	for (size_t i = 0; ok && i < ARRAY_SIZE(highest_keys); i++)
 		ok = take_highest(to, from, highest_keys[i]);
-	return ok && take_lowest(to, from, "original") &&
+	return ok && take_lowest(to, from, "original") && take_lowest(to, from, "max") &&
 	       add(to, "requested", known(request) ? request : 0) &&
 	       add(to, "over_target", request_above(from, "target")) &&
 	       add(to, "reclaimable", request_above(from, "upper"));

@@ -227,6 +227,15 @@ static uint64_t aim_of(const cJSON *row, enum resource r, uint64_t limit)
 	return MAX(aim, scale_permille(limit, rest_permille(trust)));
 }
 
+/* Within what the owner, the administrator and the LimitRange allow. An older agent does not tell
+ * it. */
+static uint64_t allowed(const cJSON *resource, uint64_t aim)
+{
+	uint64_t min = json_amount(resource, "min"), max = json_amount(resource, "max");
+
+	return MIN(MAX(aim, min != VIEW_NONE ? min : 0), max);
+}
+
 /* NULL: a request may be changed to aim. limit: that of the template. */
 static const char *stay_of(const cJSON *row, enum resource r, uint64_t aim, uint64_t limit)
 {
@@ -235,7 +244,7 @@ static const char *stay_of(const cJSON *row, enum resource r, uint64_t aim, uint
 
 	if (is_guaranteed(row) && r == RESOURCE_MEMORY && aim < limit)
 		return "in a Guaranteed pod it is also the limit, and a lower one could be "
-		       "below a heap setting or vscaled.dev/min-memory";
+		       "below a heap setting";
 	if (!cJSON_HasObjectItem(row, "qos_class") && request != VIEW_NONE && aim < request &&
 	    (request == limit || request == json_amount(o, "limit")))
 		return "it equals the limit, the report does not tell the QoS class, and a lower "
@@ -243,7 +252,8 @@ static const char *stay_of(const cJSON *row, enum resource r, uint64_t aim, uint
 	return NULL;
 }
 
-/* The request that is worth a change: 10 % off, and never below the target. */
+/* The request that is worth a change: 10 % off, and below the target only where no more is allowed.
+ */
 static struct template_change change_of(const cJSON *row, enum resource r)
 {
 	const cJSON *o = json_object(row, resource_names[r]);
@@ -257,11 +267,11 @@ static struct template_change change_of(const cJSON *row, enum resource r)
 	if (limit == VIEW_NONE && is_guaranteed(row))
 		limit = request;
 	aim = aim_of(row, r, limit);
-	if (aim == VIEW_NONE || aim == LIMIT_MAX ||
-	    MAX(request, aim) - MIN(request, aim) <= request / 10)
+	if (aim == VIEW_NONE || aim == LIMIT_MAX)
 		return ret;
-	if (r == RESOURCE_MEMORY)
-		aim = round_up(aim, MIB);
+	aim = allowed(o, r == RESOURCE_MEMORY ? round_up(aim, MIB) : aim);
+	if (MAX(request, aim) - MIN(request, aim) <= request / 10)
+		return ret;
 	ret.stays = stay_of(row, r, aim, limit);
 	ret.set = ret.stays == NULL;
 	ret.limit = ret.set && (is_guaranteed(row) || (limit != VIEW_NONE && aim > limit));

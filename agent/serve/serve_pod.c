@@ -34,6 +34,7 @@ static void view_bounds(struct pod_view *v, const struct managed *m)
 		const struct pod_resource_bounds *b = &m->control.pod.resource[r];
 		struct pod_resource_view *to = &v->resources[r];
 
+		to->request_range = control_request_range(&m->control, r);
 		to->admin_min = set_or_none(b->admin.min);
 		to->admin_max = set_or_none(b->admin.max);
 		to->range_min = set_or_none(b->namespace.min);

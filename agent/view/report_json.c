@@ -11,19 +11,24 @@ static bool add_amount(cJSON *o, const char *key, uint64_t amount)
 	       cJSON_AddNumberToObject(o, key, (double)amount) != NULL;
 }
 
+static bool add_set(cJSON *o, const char *key, uint64_t amount)
+{
+	return add_amount(o, key, amount != 0 ? amount : VIEW_NONE);
+}
+
 static bool add_resource(cJSON *o, const struct unit_view *v, enum resource r)
 {
 	const struct resource_view *x = &v->resources[r];
-	uint64_t request = v->pod->resources[r].request;
+	const struct pod_resource_view *p = &v->pod->resources[r];
 	cJSON *to = cJSON_AddObjectToObject(o, resource_names[r]);
 
-	return to != NULL && add_amount(to, "request", request != 0 ? request : VIEW_NONE) &&
-	       add_amount(to, "limit",
-			  x->kernel != VIEW_NONE ? x->kernel : v->pod->resources[r].spec_limit) &&
+	return to != NULL && add_set(to, "request", p->request) &&
+	       add_amount(to, "limit", x->kernel != VIEW_NONE ? x->kernel : p->spec_limit) &&
 	       add_amount(to, "original", x->original) && add_amount(to, "use_p50", x->use_p50) &&
 	       add_amount(to, "use_p95", x->use_p95) && add_amount(to, "use_max", x->use_max) &&
 	       add_amount(to, "lower", x->lower) && add_amount(to, "target", x->target) &&
-	       add_amount(to, "upper", x->upper) && add_amount(to, "peak", x->peak);
+	       add_amount(to, "upper", x->upper) && add_amount(to, "peak", x->peak) &&
+	       add_set(to, "min", p->request_range.min) && add_set(to, "max", p->request_range.max);
 }
 
 static bool add_recent(cJSON *o, const struct recent_view *v)

@@ -2,7 +2,7 @@
 /* The part of view.h for a cluster: the API server, and a container's pod and namespace. */
 #pragma once
 
-#include "policy/types/limits.h"
+#include "policy/types/profile.h"
 
 /* The API server as seen from this node. */
 struct cluster_view {
@@ -52,7 +52,8 @@ struct pod_resource_view {
 	uint64_t range_min; /* LimitRange */
 	uint64_t range_max;
 	uint64_t ratio_permille;
-	uint64_t refused; /* the API server accepts no more than this ... */
+	struct range request_range; /* what all of these and the owner allow; 0: not set */
+	uint64_t refused;           /* the API server accepts no more than this ... */
 	uint64_t refused_for_usec;
 	const char *restart; /* memory, RestartContainer: "never", "allowed"; NULL: it takes none */
 	uint64_t unratified_max; /* memory: growth ends here while the server cannot accept more */

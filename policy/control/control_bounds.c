@@ -48,6 +48,21 @@ static bool is_request_fixed(const struct control *c, enum resource r)
 	return !c->pod.requests_move || request_stays(c, r);
 }
 
+/* What was set of a resource: by the owner, the administrator and the namespace. It holds for
+ * limits and requests. */
+static void fill_set(const struct control *c, enum resource r, struct bounds *b)
+{
+	const struct pod_resource_bounds *p = &c->pod.resource[r];
+	const struct range *range = range_of(c, r);
+
+	b->value[BOUND_USER_MIN] = range->min;
+	b->value[BOUND_USER_MAX] = range->max;
+	b->value[BOUND_ADMIN_MIN] = p->admin.min;
+	b->value[BOUND_ADMIN_MAX] = p->admin.max;
+	b->value[BOUND_RANGE_MIN] = p->namespace.min;
+	b->value[BOUND_RANGE_MAX] = p->namespace.max;
+}
+
 /* The bounds that only a container of a pod has. */
 static void fill_pod(const struct control *c, enum resource r, struct bounds *b)
 {
@@ -56,10 +71,6 @@ static void fill_pod(const struct control *c, enum resource r, struct bounds *b)
 	bool fixed = p->request != 0 && is_request_fixed(c, r);
 
 	b->value[BOUND_HEAP] = r == RESOURCE_MEMORY ? heap_bound(c) : 0;
-	b->value[BOUND_ADMIN_MIN] = p->admin.min;
-	b->value[BOUND_ADMIN_MAX] = p->admin.max;
-	b->value[BOUND_RANGE_MIN] = p->namespace.min;
-	b->value[BOUND_RANGE_MAX] = p->namespace.max;
 	/* Without a target the request has nowhere to go yet. */
 	if (p->request != 0 && p->ratio_permille != 0 &&
 	    (fixed || (!c->pod.guaranteed && c->recommendation.resource[r].target == 0)))
@@ -75,11 +86,9 @@ static void fill_pod(const struct control *c, enum resource r, struct bounds *b)
 static void fill_bounds(const struct control *c, const struct tuning *t, enum resource r,
 			uint64_t node_milli, struct bounds *ret)
 {
-	const struct range *range = range_of(c, r);
 	struct bounds b = {.quantum = quantum_of(r)};
 
-	b.value[BOUND_USER_MIN] = range->min;
-	b.value[BOUND_USER_MAX] = range->max;
+	fill_set(c, r, &b);
 	b.value[BOUND_REQUEST] = b.quantum;
 	if (r == RESOURCE_CPU) {
 		b.value[BOUND_CEILING] = MAX(node_milli, b.quantum);
@@ -88,9 +97,10 @@ static void fill_bounds(const struct control *c, const struct tuning *t, enum re
 			b.value[BOUND_REQUEST] =
 				CPU_QUOTA_MIN_USEC * 1000 / c->kernel.cpu_period_usec;
 	} else {
-		uint64_t ceiling = range->max != 0 ? LIMIT_MAX
-						   : scale_permille(c->resource[r].original,
-								    t->memory.ceiling_permille);
+		uint64_t ceiling = range_of(c, r)->max != 0
+					   ? LIMIT_MAX
+					   : scale_permille(c->resource[r].original,
+							    t->memory.ceiling_permille);
 
 		ceiling = MAX(ceiling, b.quantum);
 		b.value[BOUND_CEILING] = MIN(ceiling, MEM_CEILING_MAX);
@@ -228,8 +238,6 @@ uint32_t control_trust(const struct control *c)
 /* The request that goes with this limit; 0: leave it as it is. */
 static uint64_t request_beside(const struct control *c, enum resource r, uint64_t limit)
 {
-	const struct pod_resource_bounds *p = &c->pod.resource[r];
-	const struct range *range = range_of(c, r);
 	uint64_t target = c->recommendation.resource[r].target;
 	struct bounds b = {.quantum = quantum_of(r)};
 
@@ -242,14 +250,22 @@ static uint64_t request_beside(const struct control *c, enum resource r, uint64_
 	/* The kubelet evicts first what uses more memory than it requested. */
 	if (r == RESOURCE_MEMORY)
 		target = MAX(target, mem_use(&c->last));
-	b.value[BOUND_USER_MIN] = range->min;
-	b.value[BOUND_USER_MAX] = range->max;
-	b.value[BOUND_ADMIN_MIN] = p->admin.min;
-	b.value[BOUND_ADMIN_MAX] = p->admin.max;
-	b.value[BOUND_RANGE_MIN] = p->namespace.min;
-	b.value[BOUND_RANGE_MAX] = p->namespace.max;
+	fill_set(c, r, &b);
 	fill_request(c, r, limit, &b);
 	return bounds_apply(&b, target, NULL);
+}
+
+struct range control_request_range(const struct control *c, enum resource r)
+{
+	uint64_t ratio = c->pod.resource[r].ratio_permille, max;
+	uint64_t limit = c->resource[r].original;
+	struct bounds b = {.quantum = quantum_of(r)};
+
+	fill_set(c, r, &b);
+	if (ratio != 0 && limit != LIMIT_MAX && !c->pod.guaranteed)
+		b.value[BOUND_REQUEST] = request_of_ratio(limit, ratio);
+	max = bounds_ceiling(&b);
+	return (struct range){.min = bounds_floor(&b), .max = max != LIMIT_MAX ? max : 0};
 }
 
 uint64_t control_request(const struct control *c, enum resource r)

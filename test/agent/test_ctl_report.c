@@ -1,42 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscalectl report: answers of many nodes, summed up by workload. */
 #include "agent/base/json.h"
-#include "agent/ctl/report.h"
-#include "agent/view/report_json.h"
-#include "test/check.h"
+#include "test/agent/report_answers.h"
 #include <string.h>
 #include <unistd.h>
-
-#define WEB(pod, cpu, memory)                                                                      \
-	"{\"namespace\":\"shop\",\"workload\":\"web\",\"owner\":\"Deployment\",\"pod\":\"" pod     \
-	"\",\"container\":\"app\",\"mode\":\"Off\",\"cpu\":{" cpu "},\"memory\":{" memory "},"
-#define NODE(name, containers)                                                                     \
-	"{\"version\":1,\"node\":\"" name "\",\"containers\":[" containers "]}\n"
-
-static const char two_nodes[] = NODE(
-	"node-2", WEB("web-b", "\"request\":500,\"use_max\":90,\"target\":100,\"upper\":200",
-		      "\"request\":100,\"target\":300,\"upper\":400") "\"confidence_permille\":900,"
-								      "\"oom_kills\":2}")
-	NODE("node-1",
-	     "{\"namespace\":\"infra\",\"workload\":\"log\",\"owner\":\"DaemonSet\",\"pod\":\"log-"
-	     "1\","
-	     "\"container\":\"log\",\"confidence_permille\":8000,\"cpu\":{\"request\":100,"
-	     "\"target\":105,\"upper\":120},"
-	     "\"memory\":{\"target\":1048577}}," WEB(
-		     "web-a",
-		     "\"request\":600,\"limit\":1000,\"use_max\":70,\"target\":90,\"upper\":"
-		     "150",
-		     "\"request\":100") "\"confidence_permille\":400,\"throttled_permille\":20,"
-					"\"oom_kills\":1}");
-
-static cJSON *summed(const char *text, const char *namespace)
-{
-	OWN(drop_json) cJSON *all = cJSON_CreateArray();
-	struct ctl c = {.err = stderr};
-
-	CHECK_EQ(report_read(&c, "test", text, all), 0);
-	return report_sum(all, namespace);
-}
 
 static uint64_t amount(const cJSON *o, const char *object, const char *key)
 {
@@ -83,173 +50,6 @@ static void test_namespace(void)
 
 	CHECK_EQ(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(report, "rows")), 1);
 	CHECK_EQ(amount(json_object(report, "total"), "cpu", "requested"), 100);
-}
-
-/* What is 10 % off its target, and what it takes into account of names. */
-static void test_patch(void)
-{
-	static const char want[] = "---\napiVersion: apps/v1\nkind: DaemonSet\nmetadata:\n"
-				   "  name: \"log\"\n  namespace: \"infra\"\nspec:\n  template:\n"
-				   "    spec:\n      containers:\n      - name: \"log\"\n"
-				   "        resources:\n          requests:\n"
-				   "            memory: 2Mi\n---\napiVersion: apps/v1\n"
-				   "kind: Deployment\nmetadata:\n  name: \"web\"\n"
-				   "  namespace: \"shop\"\nspec:\n  template:\n    spec:\n"
-				   "      containers:\n      - name: \"app\"\n        resources:\n"
-				   "          requests:\n            cpu: 100m\n"
-				   "            memory: 1Mi\n";
-	OWN(drop_json) cJSON *report = summed(two_nodes, NULL);
-	char *text;
-	size_t size;
-	struct ctl c = {.out = open_memstream(&text, &size), .err = stderr};
-
-	report_patch(&c, report);
-	fclose(c.out);
-	CHECK_STR(text, want);
-	free(text);
-}
-
-/* A request above the limit would be refused: that of the template follows, not the one in force.
- */
-static void test_patch_above_limit(void)
-{
-	static const char want[] = "          requests:\n            cpu: 230m\n"
-				   "            memory: 101Mi\n"
-				   "          limits:\n            cpu: 230m\n"
-				   "            memory: 101Mi\n";
-	OWN(drop_json)
-	cJSON *report = summed(
-		NODE("n",
-		     WEB("web-0", "\"request\":100,\"limit\":400,\"original\":200,\"target\":230",
-			 "\"limit\":105381888,\"target\":105381000") "\"oom_kills\":0}"),
-		NULL);
-	char *text;
-	size_t size;
-	struct ctl c = {.out = open_memstream(&text, &size), .err = stderr};
-
-	report_patch(&c, report);
-	fclose(c.out);
-	CHECK(strstr(text, want) != NULL);
-	free(text);
-}
-
-static char *patch_of(const char *text)
-{
-	OWN(drop_json) cJSON *report = summed(text, NULL);
-	char *patch;
-	size_t size;
-	struct ctl c = {.out = open_memstream(&patch, &size), .err = stderr};
-
-	report_patch(&c, report);
-	fclose(c.out);
-	return patch;
-}
-
-#define EQUAL                                                                                      \
-	WEB("web-0", "\"request\":500,\"limit\":500,\"target\":100,\"peak\":200",                  \
-	    "\"request\":104857600,\"limit\":104857600,\"target\":31457280,\"peak\":52428800")
-
-#define GUARANTEED_MEMORY(request, original, peak)                                                 \
-	NODE("n", WEB("web-0", "\"request\":500,\"limit\":500,\"peak\":500",                       \
-		      "\"request\":" request ",\"limit\":" request ",\"original\":" original       \
-		      ",\"peak\":" peak) "\"qos_class\":\"Guaranteed\"}")
-
-/* The patch of an answer that an agent gives of a Guaranteed pod. Owned. */
-static char *patch_guaranteed(uint32_t trust_permille)
-{
-	const struct pod_view pod = {.namespace = "shop",
-				     .workload = "web",
-				     .owner = "Deployment",
-				     .pod = "web-0",
-				     .container = "app",
-				     .qos_class = "Guaranteed",
-				     .resources = {{.request = 500}, {.request = 100 * MIB}}};
-	const struct unit_view v = {.pod = &pod,
-				    .resources = {{.kernel = 400,
-						   .original = 500,
-						   .target = 100,
-						   .peak = 200,
-						   .confidence_permille = 1000,
-						   .trust_permille = trust_permille},
-						  {.kernel = 100 * MIB,
-						   .original = 100 * MIB,
-						   .target = 30 * MIB,
-						   .peak = 50 * MIB}}};
-	struct report_json r;
-	char *text = NULL, *patch;
-
-	CHECK_EQ(report_json_begin(&r, "n"), 0);
-	report_json_add(&r, &v);
-	CHECK_EQ(report_json_end(&r, &text), 0);
-	patch = patch_of(text);
-	free(text);
-	return patch;
-}
-
-/* The pod keeps its class: the CPU limit is lowered with the request, to the peak and as far as
- * the laws would lower it: what other pods publish gives confidence, but not all of that. */
-static void test_patch_guaranteed(void)
-{
-	static const struct {
-		uint32_t trust_permille;
-		const char *want; /* NULL: no patch */
-	} cases[] = {
-		{1000, "          requests:\n            cpu: 200m\n"
-		       "          limits:\n            cpu: 200m\n"},
-		{300, "          requests:\n            cpu: 350m\n"
-		      "          limits:\n            cpu: 350m\n"},
-		{0, NULL},
-	};
-	char *patch;
-
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		patch = patch_guaranteed(cases[i].trust_permille);
-		CHECK(cases[i].want != NULL ? strstr(patch, cases[i].want) != NULL
-					    : strstr(patch, "requests:") == NULL);
-		CHECK(strstr(patch, "memory:") == NULL);
-		free(patch);
-	}
-	patch = patch_of(NODE("n", EQUAL "\"qos_class\":\"Burstable\"}"));
-	CHECK(strstr(patch, "cpu: 100m\n            memory: 30Mi\n") != NULL);
-	CHECK(strstr(patch, "limits:") == NULL);
-	CHECK(strchr(patch, '#') == NULL);
-	free(patch);
-}
-
-/* Memory of a Guaranteed pod is raised only, compared with the template. */
-static void test_patch_guaranteed_memory(void)
-{
-	static const char stays[] =
-		"# shop/web, container app: the memory request stays: in a Guaranteed pod it "
-		"is also the limit, and a lower one could be below a heap setting or "
-		"vscaled.dev/min-memory.\n";
-	static const char raised[] = "          requests:\n            memory: 50Mi\n"
-				     "          limits:\n            memory: 50Mi\n";
-	char *patch = patch_of(GUARANTEED_MEMORY("104857600", "104857600", "52428800"));
-
-	CHECK_STR(patch, stays);
-	free(patch);
-	patch = patch_of(GUARANTEED_MEMORY("41943040", "104857600", "52428800"));
-	CHECK_STR(patch, stays);
-	free(patch);
-	patch = patch_of(GUARANTEED_MEMORY("41943040", "41943040", "52428800"));
-	CHECK(strstr(patch, raised) != NULL);
-	CHECK(strchr(patch, '#') == NULL);
-	free(patch);
-}
-
-/* The answer of an agent that does not tell the class: no request below an equal limit. */
-static void test_patch_unknown_class(void)
-{
-	static const char why[] = ": it equals the limit, the report does not tell the QoS class, "
-				  "and a lower one would end Guaranteed.\n";
-	char *patch = patch_of(NODE("n", EQUAL "\"oom_kills\":0}"));
-
-	CHECK(strstr(patch, "# shop/web, container app: the cpu request stays") == patch);
-	CHECK(strstr(patch, "the memory request stays") != NULL);
-	CHECK(strstr(patch, why) != NULL);
-	CHECK(strstr(patch, "requests:") == NULL);
-	free(patch);
 }
 
 #define PART(pod, percent, part, kills)                                                            \
@@ -446,11 +246,6 @@ int main(void)
 {
 	test_sum();
 	test_namespace();
-	test_patch();
-	test_patch_above_limit();
-	test_patch_guaranteed();
-	test_patch_guaranteed_memory();
-	test_patch_unknown_class();
 	test_rollout();
 	test_csv_is_safe();
 	test_partial();

@@ -151,6 +151,16 @@ static bool knows_ranges(struct crig *x)
 	return crig_requests(x, "/limitranges", 200) > 0;
 }
 
+static bool reports(const char *text)
+{
+	OWN(drop_free) char *page = NULL;
+
+	CHECK_EQ(crig_http(&c, "/v1/report", &page), 200);
+	if (strstr(page, text) == NULL)
+		fprintf(stderr, "%s\n", page);
+	return strstr(page, text) != NULL;
+}
+
 static void test_limit_range(void)
 {
 	struct rig_pod *p;
@@ -169,6 +179,23 @@ static void test_limit_range(void)
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 500);
 	CHECK_EQ(crig_requests(&c, "/resize", 403), 0);
 	CHECK(c.rig.events[EVENT_CEILING_REACHED] >= 1);
+	CHECK(reports(",\"max\":500}"));
+	crig_close(&c);
+}
+
+/* Also where nothing is sized: what a request may be is the same. */
+static void test_minimum(void)
+{
+	crig_open(&c, NULL, NULL);
+	crig_pod(&c, DRIVER_CGROUPFS, "web-0",
+		 "{\"vscaled.dev/mode\":\"Off\",\"vscaled.dev/containers\":\"app\","
+		 "\"vscaled.dev/min-cpu\":\"150m\",\"vscaled.dev/max-cpu\":\"1\","
+		 "\"vscaled.dev/min-memory\":\"32Mi\"}");
+	crig_start(&c);
+	CHECK(crig_until(&c, 80, burn_50, is_listed));
+	rig_run(&c.rig, 5, burn_50);
+	CHECK(reports(",\"min\":150,\"max\":1000}"));
+	CHECK(reports(",\"min\":33554432}"));
 	crig_close(&c);
 }
 
@@ -211,6 +238,7 @@ int main(void)
 	test_user_resizes(DRIVER_CGROUPFS);
 	test_user_resizes(DRIVER_SYSTEMD);
 	test_limit_range();
+	test_minimum();
 	test_invalid();
 	return check_result();
 }

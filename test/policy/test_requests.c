@@ -73,8 +73,50 @@ static void test_no_limits(void)
 	CHECK_EQ(control_reflex_wants(&r.c, &(struct usage){0}), 0);
 }
 
+static void check_range(const struct rig *r, enum resource res, uint64_t min, uint64_t max)
+{
+	struct range range = control_request_range(&r->c, res);
+
+	CHECK_EQ(range.min, min);
+	CHECK_EQ(range.max, max);
+}
+
+/* What a request may be, without a need that is known, and whether or not vscaled moves it. */
+static void test_range(void)
+{
+	struct pod_bounds p = {0};
+	struct rig r;
+
+	rig_init(&r, 1000, LIMIT_MAX, 4);
+	control_set_pod(&r.c, &p);
+	check_range(&r, RESOURCE_CPU, 0, 0);
+	check_range(&r, RESOURCE_MEMORY, 0, 0);
+	r.c.rule.cpu_milli = (struct range){.min = 105, .max = 805};
+	r.c.rule.mem_bytes = (struct range){.min = 64 * MIB};
+	check_range(&r, RESOURCE_CPU, 110, 800);
+	check_range(&r, RESOURCE_MEMORY, 64 * MIB, 0);
+	/* The later one wins. */
+	of(&p, RESOURCE_CPU)->admin = (struct range){.min = 200, .max = 600};
+	of(&p, RESOURCE_MEMORY)->namespace = (struct range){.max = 32 * MIB};
+	control_set_pod(&r.c, &p);
+	check_range(&r, RESOURCE_CPU, 200, 600);
+	check_range(&r, RESOURCE_MEMORY, 32 * MIB, 32 * MIB);
+	of(&p, RESOURCE_CPU)->namespace = (struct range){.min = 50, .max = 500};
+	control_set_pod(&r.c, &p);
+	check_range(&r, RESOURCE_CPU, 200, 500);
+	/* The limit of the template stays; that of a Guaranteed pod is its request. */
+	of(&p, RESOURCE_CPU)->ratio_permille = of(&p, RESOURCE_MEMORY)->ratio_permille = 4000;
+	control_set_pod(&r.c, &p);
+	check_range(&r, RESOURCE_CPU, 250, 500);
+	check_range(&r, RESOURCE_MEMORY, 32 * MIB, 32 * MIB);
+	p.guaranteed = true;
+	control_set_pod(&r.c, &p);
+	check_range(&r, RESOURCE_CPU, 200, 500);
+}
+
 int main(void)
 {
+	test_range();
 	test_no_limits();
 	return check_result();
 }

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+/* vscalectl report -o patch: requests and limits for the workloads' templates. */
+#include "agent/view/report_json.h"
+#include "test/agent/report_answers.h"
+#include <string.h>
+
+/* What is 10 % off its target, and what it takes into account of names. */
+static void test_patch(void)
+{
+	static const char want[] = "---\napiVersion: apps/v1\nkind: DaemonSet\nmetadata:\n"
+				   "  name: \"log\"\n  namespace: \"infra\"\nspec:\n  template:\n"
+				   "    spec:\n      containers:\n      - name: \"log\"\n"
+				   "        resources:\n          requests:\n"
+				   "            memory: 2Mi\n---\napiVersion: apps/v1\n"
+				   "kind: Deployment\nmetadata:\n  name: \"web\"\n"
+				   "  namespace: \"shop\"\nspec:\n  template:\n    spec:\n"
+				   "      containers:\n      - name: \"app\"\n        resources:\n"
+				   "          requests:\n            cpu: 100m\n"
+				   "            memory: 1Mi\n";
+	OWN(drop_json) cJSON *report = summed(two_nodes, NULL);
+	char *text;
+	size_t size;
+	struct ctl c = {.out = open_memstream(&text, &size), .err = stderr};
+
+	report_patch(&c, report);
+	fclose(c.out);
+	CHECK_STR(text, want);
+	free(text);
+}
+
+/* A request above the limit would be refused: that of the template follows, not the one in force.
+ */
+static void test_patch_above_limit(void)
+{
+	static const char want[] = "          requests:\n            cpu: 230m\n"
+				   "            memory: 101Mi\n"
+				   "          limits:\n            cpu: 230m\n"
+				   "            memory: 101Mi\n";
+	OWN(drop_json)
+	cJSON *report = summed(
+		NODE("n",
+		     WEB("web-0", "\"request\":100,\"limit\":400,\"original\":200,\"target\":230",
+			 "\"limit\":105381888,\"target\":105381000") "\"oom_kills\":0}"),
+		NULL);
+	char *text;
+	size_t size;
+	struct ctl c = {.out = open_memstream(&text, &size), .err = stderr};
+
+	report_patch(&c, report);
+	fclose(c.out);
+	CHECK(strstr(text, want) != NULL);
+	free(text);
+}
+
+static char *patch_of(const char *text)
+{
+	OWN(drop_json) cJSON *report = summed(text, NULL);
+	char *patch;
+	size_t size;
+	struct ctl c = {.out = open_memstream(&patch, &size), .err = stderr};
+
+	report_patch(&c, report);
+	fclose(c.out);
+	return patch;
+}
+
+#define EQUAL                                                                                      \
+	WEB("web-0", "\"request\":500,\"limit\":500,\"target\":100,\"peak\":200",                  \
+	    "\"request\":104857600,\"limit\":104857600,\"target\":31457280,\"peak\":52428800")
+
+#define GUARANTEED_MEMORY(request, original, peak)                                                 \
+	NODE("n", WEB("web-0", "\"request\":500,\"limit\":500,\"peak\":500",                       \
+		      "\"request\":" request ",\"limit\":" request ",\"original\":" original       \
+		      ",\"peak\":" peak) "\"qos_class\":\"Guaranteed\"}")
+
+/* The patch of an answer that an agent gives of a Guaranteed pod. Owned. */
+static char *patch_guaranteed(uint32_t trust_permille)
+{
+	const struct pod_view pod = {.namespace = "shop",
+				     .workload = "web",
+				     .owner = "Deployment",
+				     .pod = "web-0",
+				     .container = "app",
+				     .qos_class = "Guaranteed",
+				     .resources = {{.request = 500}, {.request = 100 * MIB}}};
+	const struct unit_view v = {.pod = &pod,
+				    .resources = {{.kernel = 400,
+						   .original = 500,
+						   .target = 100,
+						   .peak = 200,
+						   .confidence_permille = 1000,
+						   .trust_permille = trust_permille},
+						  {.kernel = 100 * MIB,
+						   .original = 100 * MIB,
+						   .target = 30 * MIB,
+						   .peak = 50 * MIB}}};
+	struct report_json r;
+	char *text = NULL, *patch;
+
+	CHECK_EQ(report_json_begin(&r, "n"), 0);
+	report_json_add(&r, &v);
+	CHECK_EQ(report_json_end(&r, &text), 0);
+	patch = patch_of(text);
+	free(text);
+	return patch;
+}
+
+/* The pod keeps its class: the CPU limit is lowered with the request, to the peak and as far as
+ * the laws would lower it: what other pods publish gives confidence, but not all of that. */
+static void test_patch_guaranteed(void)
+{
+	static const struct {
+		uint32_t trust_permille;
+		const char *want; /* NULL: no patch */
+	} cases[] = {
+		{1000, "          requests:\n            cpu: 200m\n"
+		       "          limits:\n            cpu: 200m\n"},
+		{300, "          requests:\n            cpu: 350m\n"
+		      "          limits:\n            cpu: 350m\n"},
+		{0, NULL},
+	};
+	char *patch;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		patch = patch_guaranteed(cases[i].trust_permille);
+		CHECK(cases[i].want != NULL ? strstr(patch, cases[i].want) != NULL
+					    : strstr(patch, "requests:") == NULL);
+		CHECK(strstr(patch, "memory:") == NULL);
+		free(patch);
+	}
+	patch = patch_of(NODE("n", EQUAL "\"qos_class\":\"Burstable\"}"));
+	CHECK(strstr(patch, "cpu: 100m\n            memory: 30Mi\n") != NULL);
+	CHECK(strstr(patch, "limits:") == NULL);
+	CHECK(strchr(patch, '#') == NULL);
+	free(patch);
+}
+
+/* Memory of a Guaranteed pod is raised only, compared with the template. */
+static void test_patch_guaranteed_memory(void)
+{
+	static const char stays[] =
+		"# shop/web, container app: the memory request stays: in a Guaranteed pod it "
+		"is also the limit, and a lower one could be below a heap setting.\n";
+	static const char raised[] = "          requests:\n            memory: 50Mi\n"
+				     "          limits:\n            memory: 50Mi\n";
+	char *patch = patch_of(GUARANTEED_MEMORY("104857600", "104857600", "52428800"));
+
+	CHECK_STR(patch, stays);
+	free(patch);
+	patch = patch_of(GUARANTEED_MEMORY("41943040", "104857600", "52428800"));
+	CHECK_STR(patch, stays);
+	free(patch);
+	patch = patch_of(GUARANTEED_MEMORY("41943040", "41943040", "52428800"));
+	CHECK(strstr(patch, raised) != NULL);
+	CHECK(strchr(patch, '#') == NULL);
+	free(patch);
+}
+
+/* Targets of a tenth of the requests, within bounds. */
+#define BOUNDED(cpu, memory)                                                                       \
+	WEB("web-0", "\"request\":500,\"limit\":1000,\"target\":50" cpu,                           \
+	    "\"request\":104857600,\"limit\":1073741824,\"target\":10485760" memory)               \
+	"\"qos_class\":\"Burstable\"}"
+
+/* Never outside what the owner, the administrator and the LimitRange allow. */
+static void test_patch_bounds(void)
+{
+	static const struct {
+		const char *answer;
+		const char *want; /* NULL: no patch */
+	} cases[] = {
+		/* An agent that does not tell them. */
+		{BOUNDED("", ""), "cpu: 50m\n            memory: 10Mi\n"},
+		{BOUNDED(",\"min\":100", ",\"min\":33558528"),
+		 "cpu: 100m\n            memory: 32772Ki\n"},
+		{BOUNDED(",\"min\":500", ",\"min\":100000000"), NULL},
+		/* No MiB above the maximum. */
+		{BOUNDED(",\"max\":40", ",\"max\":1000448"),
+		 "cpu: 40m\n            memory: 977Ki\n"},
+		{BOUNDED(",\"min\":600", ",\"min\":2147483648"),
+		 "requests:\n            cpu: 600m\n            memory: 2Gi\n"
+		 "          limits:\n            memory: 2Gi\n"},
+		/* Pods under different ones: no request that one of them does not allow. */
+		{BOUNDED(",\"min\":100,\"max\":300", "") "," BOUNDED(",\"min\":200,\"max\":400",
+								     ""),
+		 "cpu: 200m\n            memory: 10Mi\n"},
+		{BOUNDED(",\"min\":200", "") "," BOUNDED(",\"max\":150", ",\"min\":20971520"),
+		 "cpu: 150m\n            memory: 20Mi\n"},
+	};
+	char text[2048];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		OWN(drop_free) char *patch = NULL;
+
+		snprintf(text, sizeof text, NODE("n", "%s"), cases[i].answer);
+		patch = patch_of(text);
+		CHECK(cases[i].want != NULL ? strstr(patch, cases[i].want) != NULL
+					    : strstr(patch, "requests:") == NULL);
+	}
+}
+
+/* Its limit is its request: neither is below the minimum, though less is trusted. */
+static void test_patch_guaranteed_bounds(void)
+{
+	static const char want[] = "          requests:\n            cpu: 400m\n"
+				   "            memory: 200Mi\n"
+				   "          limits:\n            cpu: 400m\n"
+				   "            memory: 200Mi\n";
+	OWN(drop_free)
+	char *patch = patch_of(
+		NODE("n", WEB("web-0", "\"request\":500,\"original\":500,\"peak\":200,\"min\":400",
+			      "\"request\":104857600,\"original\":104857600,\"peak\":52428800,"
+			      "\"min\":209715200") "\"qos_class\":\"Guaranteed\","
+						   "\"trust_permille\":1000}"));
+
+	CHECK(strstr(patch, want) != NULL);
+	CHECK(strchr(patch, '#') == NULL);
+}
+
+/* The answer of an agent that does not tell the class: no request below an equal limit. */
+static void test_patch_unknown_class(void)
+{
+	static const char why[] = ": it equals the limit, the report does not tell the QoS class, "
+				  "and a lower one would end Guaranteed.\n";
+	char *patch = patch_of(NODE("n", EQUAL "\"oom_kills\":0}"));
+
+	CHECK(strstr(patch, "# shop/web, container app: the cpu request stays") == patch);
+	CHECK(strstr(patch, "the memory request stays") != NULL);
+	CHECK(strstr(patch, why) != NULL);
+	CHECK(strstr(patch, "requests:") == NULL);
+	free(patch);
+}
+
+int main(void)
+{
+	test_patch();
+	test_patch_above_limit();
+	test_patch_guaranteed();
+	test_patch_guaranteed_memory();
+	test_patch_bounds();
+	test_patch_guaranteed_bounds();
+	test_patch_unknown_class();
+	return check_result();
+}
