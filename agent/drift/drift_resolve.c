@@ -329,8 +329,8 @@ static void resolve_one(struct external_write *l, enum resource r)
 	/* While a container is created, its runtime writes the limits that it was given, once. */
 	f.set_pending = managed_call_pending(m) || pod_echo_pending(m) || scope_is_creating(m);
 	/* While PID 1 does not answer, the writer is not known: not counted as external. */
-	f.reloaded = reloaded(m) || (r == RESOURCE_MEMORY && l->was_stored) ||
-		     (!l->has_stored && m->unit != NULL) || replayed(m, r, &f);
+	f.not_deliberate = reloaded(m) || (r == RESOURCE_MEMORY && l->was_stored) ||
+			   (!l->has_stored && m->unit != NULL) || replayed(m, r, &f);
 	action = drift_decide(m, r, &f);
 	switch (action) {
 	case DRIFT_NONE:

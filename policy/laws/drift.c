@@ -36,7 +36,7 @@ enum drift_action drift_classify(const struct tuning_common *t, struct drift_mem
 	/* An external writer changed the stored property on purpose; a reload only reads files
 	 * again. */
 	bool stored_by_other =
-		f->has_stored && f->has_property && f->stored != f->property && !f->reloaded;
+		f->has_stored && f->has_property && f->stored != f->property && !f->not_deliberate;
 
 	if (f->observed == f->expected)
 		return DRIFT_NONE;
@@ -44,7 +44,7 @@ enum drift_action drift_classify(const struct tuning_common *t, struct drift_mem
 		return DRIFT_ECHO;
 	if (f->spec_changed || (stored_by_other && f->observed == f->stored))
 		return note_write(t, m, now) ? DRIFT_GIVE_WAY : DRIFT_ADOPT;
-	if (f->reloaded || (f->has_stored && f->observed == f->stored))
+	if (f->not_deliberate || (f->has_stored && f->observed == f->stored))
 		return DRIFT_REASSERT;
 	return note_write(t, m, now) ? DRIFT_GIVE_WAY : DRIFT_COUNTED;
 }

@@ -23,9 +23,10 @@ struct drift_facts {
 	uint64_t stored;   /* the stored property now */
 	bool has_property; /* property is valid */
 	bool has_stored;
-	bool set_pending;  /* our call to systemd is in flight, or its echo not seen yet */
-	bool reloaded;     /* a daemon-reload or reexec is running or has just ended */
-	bool spec_changed; /* pods: another manager changed the spec's generation */
+	bool set_pending;    /* our call to systemd is in flight, or its echo not seen yet */
+	bool not_deliberate; /* by a daemon-reload or reexec, a replay of the runtime, or not known
+			      */
+	bool spec_changed;   /* pods: another manager changed the spec's generation */
 };
 
 #define DRIFT_TIMES 16

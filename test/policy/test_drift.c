@@ -15,7 +15,7 @@ static const struct {
 	bool counted;
 } rows[] = {
 	{"ours",
-	 {.expected = US, .observed = US, .reloaded = true, .spec_changed = true},
+	 {.expected = US, .observed = US, .not_deliberate = true, .spec_changed = true},
 	 DRIFT_NONE,
 	 false},
 	{"a call of ours is in flight",
@@ -54,7 +54,7 @@ static const struct {
 	  .property = PROP,
 	  .has_stored = true,
 	  .has_property = true,
-	  .reloaded = true},
+	  .not_deliberate = true},
 	 DRIFT_REASSERT,
 	 false},
 	{"systemd's stored value, nothing of ours there",
@@ -62,7 +62,7 @@ static const struct {
 	 DRIFT_REASSERT,
 	 false},
 	{"any value while a reload is going on",
-	 {.expected = US, .observed = OTHER, .reloaded = true},
+	 {.expected = US, .observed = OTHER, .not_deliberate = true},
 	 DRIFT_REASSERT,
 	 false},
 	{"another property was set, the file says something else",
@@ -93,7 +93,8 @@ static void test_rows(void)
 }
 
 static const struct drift_facts foreign = {.expected = US, .observed = OTHER};
-static const struct drift_facts reload = {.expected = US, .observed = OTHER, .reloaded = true};
+static const struct drift_facts reload = {
+	.expected = US, .observed = OTHER, .not_deliberate = true};
 
 static void test_gives_way(void)
 {
