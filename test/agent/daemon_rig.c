@@ -82,7 +82,7 @@ void rig_settle(struct rig *r)
 	}
 }
 
-/* As much of it as the limit lets pass. */
+/* Grows up to memory.max; the rest is blocked. */
 static void grow(struct rig *r, struct rig_unit *u, uint64_t bytes)
 {
 	uint64_t max = rig_bytes(r, u, "memory.max");
@@ -94,7 +94,8 @@ static void grow(struct rig *r, struct rig_unit *u, uint64_t bytes)
 	u->max_events += u->blocked_bytes > 0;
 }
 
-/* A second is over: who was stopped at his limit goes on if it was raised, or is killed. */
+/* A second after memory.max stopped the growth: it continues if the limit was raised, otherwise the
+ * unit is OOM-killed. */
 static void settle_growth(struct rig *r)
 {
 	for (size_t i = 0; i < r->unit_count; i++) {
@@ -325,7 +326,7 @@ static int check_replay(void *user, const struct flight_event *e)
 	return -EILSEQ;
 }
 
-/* Whatever a test does: the laws decide the same when the recorded calls are made once more. */
+/* In every test: the laws decide the same when the recorded calls are replayed. */
 static void rig_replay(struct rig *r)
 {
 	char path[RIG_PATH_MAX];

@@ -25,7 +25,7 @@ struct rig_unit {
 	bool running;
 	bool creating; /* the container runtime is at work: a property call breaks the start */
 	usec_t active_enter_usec; /* CLOCK_MONOTONIC */
-	usec_t asked_at;          /* unit_get(); 0: nobody did */
+	usec_t asked_at;          /* unit_get(); 0: not requested */
 	struct unit_props props;
 	uint64_t usage_usec, nr_periods, nr_throttled, throttled_usec;
 	uint64_t anon_bytes, file_bytes;
@@ -35,14 +35,14 @@ struct rig_unit {
 	bool blocked_seen;
 };
 
-/* A SetUnitProperties that PID 1 has before it. */
+/* A SetUnitProperties call that PID 1 has received. */
 struct rig_call {
 	struct rig_unit *unit;
 	struct unit_props props;
 	uint32_t mask;
 	usec_t sent_at;
-	bool done;    /* carried out, not yet answered */
-	bool nobodys; /* who called does not wait any more */
+	bool done;     /* carried out, not yet answered */
+	bool orphaned; /* the caller no longer waits for the answer */
 };
 
 /* One container of a pod: what the spec says, and its cgroup. */
@@ -54,7 +54,7 @@ struct rig_container {
 	char id[65];
 	bool reported; /* the API server knows the id */
 	bool unready;
-	usec_t started_real; /* as the API server tells it; 0: not at all */
+	usec_t started_real; /* as the API server reports it; 0: not reported */
 	bool oom_killed;
 	unsigned restarts;
 };
@@ -94,7 +94,7 @@ struct rig {
 	usec_t tick_usec;
 	usec_t own_cpu_usec; /* of all ticks */
 	unsigned replayed;   /* recorded calls, made once more at the end */
-	bool counters_stand; /* nothing that is looked at moves */
+	bool counters_stand; /* no counter that is read changes */
 	bool bus;            /* PID 1 is reached by D-Bus, unit_bus_new(), and the rig plays none */
 	/* In place of virtual time, both or none: the time, and what goes on for a second of it. */
 	daemon_clock_fn *clock;
@@ -111,9 +111,9 @@ struct rig {
 	bool silent;            /* PID 1 takes calls and never answers */
 	unsigned lag_seconds;   /* PID 1 does and answers everything this late */
 	bool overtakes;         /* a restore's calls are done before those that came first */
-	unsigned set_calls;     /* asked of the queue; silent: all of them wait in vain */
+	unsigned set_calls;     /* requested of the queue; silent: none is answered */
 	unsigned sent_calls;    /* SetUnitProperties that went out */
-	unsigned again_calls;   /* those that said what it holds */
+	unsigned again_calls;   /* those that sent the stored value again */
 	unsigned broken_starts; /* those that were carried out while a runtime was creating */
 	unsigned restore_calls; /* and those that a restore waited for */
 	struct unit_queue *queue;
@@ -121,7 +121,7 @@ struct rig {
 	size_t call_count;
 	usec_t list_asked_at; /* 0: no list is on its way */
 	struct restore_units restore;
-	unsigned kills; /* a limit below use, or growth that nobody made room for */
+	unsigned kills; /* a limit below use, or growth without a raise in time */
 	struct unit_props last_set;
 	uint32_t last_mask;
 	char last_unit[160];
@@ -143,11 +143,11 @@ struct rig_unit *rig_add(struct rig *r, const char *name, uint64_t quota_milli, 
 /* Ends the unit; and starts it again, with what systemd holds and a new cgroup. */
 void rig_unit_stop(struct rig *r, struct rig_unit *u);
 void rig_unit_start(struct rig *r, struct rig_unit *u);
-/* What the node says of its memory, in place of /proc/meminfo. Before the start, or it has none. */
+/* The node's memory, in place of /proc/meminfo; without a call before the start, there is none. */
 void rig_meminfo(struct rig *r, uint64_t total, uint64_t available);
-/* The same with the kubelet's memory.available, which is lower: page cache is active. */
+/* The same with the kubelet's memory.available: lower by the active page cache. */
 void rig_meminfo_active(struct rig *r, uint64_t total, uint64_t available, uint64_t kubelet);
-/* Starts the daemon; 0 or what loop_new() said. */
+/* Starts the daemon; 0 or the error of loop_new(). */
 int rig_start(struct rig *r);
 void rig_stop(struct rig *r);
 /* Virtual time passes in ticks of a second, each a sample; step (may be NULL) moves the counters
@@ -155,7 +155,7 @@ void rig_stop(struct rig *r);
 void rig_run(struct rig *r, unsigned seconds, void (*step)(struct rig *r));
 /* The same in passes of a tenth of a second: every tenth is a sample. */
 void rig_reflex(struct rig *r, unsigned passes, void (*step)(struct rig *r));
-/* memory.events speaks: the unit is looked at now. */
+/* An event of memory.events: the daemon reads the unit at once. */
 void rig_wake(struct rig *r, struct rig_unit *u);
 /* A tick of load: threads that want demand_milli, cut off at the present quota. */
 void rig_burn(struct rig *r, struct rig_unit *u, uint64_t demand_milli);
@@ -163,11 +163,11 @@ void rig_burn(struct rig *r, struct rig_unit *u, uint64_t demand_milli);
 void rig_grow(struct rig *r, struct rig_unit *u, uint64_t bytes);
 uint64_t rig_cpu_milli(struct rig *r, const struct rig_unit *u);
 uint64_t rig_bytes(struct rig *r, const struct rig_unit *u, const char *file);
-/* Somebody else writes a limit file. */
+/* An external writer writes a limit file. */
 void rig_put(struct rig *r, struct rig_unit *u, const char *file, const char *text);
 /* What systemd does when it realises a unit: its stored properties go to the files. */
 void rig_realise(struct rig *r, struct rig_unit *u);
-/* The kernel has looked at every limit: what is below use kills. */
+/* The kernel enforces every limit: a limit below use kills. */
 void rig_settle(struct rig *r);
 
 /* --- rig_pods.c */
@@ -179,18 +179,19 @@ struct rig_container *rig_container_add(struct rig *r, struct rig_pod *p, const 
 					uint64_t milli, uint64_t bytes);
 /* Its cgroup appears with a new id; unset: without its limits, which rig_realise() brings. */
 void rig_container_start(struct rig *r, struct rig_pod *p, struct rig_container *c, bool unset);
-/* It goes. */
+/* Its cgroup is removed. */
 void rig_container_stop(struct rig *r, struct rig_container *c);
 /* The kubelet writes what it does for a pod: level and every container, from the spec. */
 void rig_pod_realise(struct rig *r, struct rig_pod *p);
 /* Its cgroup and the pause container, after rig_pod_remove(). */
 void rig_pod_make(struct rig *r, struct rig_pod *p);
 void rig_pod_remove(struct rig *r, struct rig_pod *p);
-/* What the API server says of it; owned by the caller. */
+/* Its pod object as of the API server; owned by the caller. */
 struct kube_pod *rig_pod_spec(const struct rig_pod *p);
 /* A watch event with it. */
 void rig_pod_put(struct rig *r, struct rig_pod *p);
-/* What the containers use is used in the pod; looks whether a pod is below their sum. */
+/* Sets the pod's use to the sum of its containers', and `below` if its limits are below their sum.
+ */
 void rig_pods_turn(struct rig *r);
 
 /* --- rig_pid1.c */

@@ -102,7 +102,7 @@ static void restore_pod(struct fake_control *f, const char *name, control_result
 		each(arg, &pod);
 }
 
-/* web.service comes back; batch has grown and is left unless forced. */
+/* web.service is restored; batch has grown and is left as it is unless forced. */
 static int fake_restore(void *ctx, const char *name, bool force, control_result_fn *each, void *arg)
 {
 	struct restore_result web = {.unit = "web.service", .outcome = RESTORE_RESTORED};

@@ -102,7 +102,7 @@ static inline uint64_t web_bytes(const char *file)
 	return strncmp(text, "max", 3) == 0 ? LIMIT_MAX : strtoull(text, NULL, 10);
 }
 
-/* The kernel lets nobody pass memory.max. */
+/* The kernel does not let use exceed memory.max. */
 static inline void web_grow(uint64_t to)
 {
 	uint64_t use = web_bytes("memory.current");
@@ -110,7 +110,7 @@ static inline void web_grow(uint64_t to)
 	pid1_write("web.service", "memory.current", MAX(use, MIN(to, web_bytes("memory.max"))));
 }
 
-/* The kernel refuses a quota below the burst, and systemd says nothing of it. */
+/* The kernel refuses a quota below the burst, and systemd does not report that. */
 static inline void pid1_write_quota(struct pid1 *p, const char *unit)
 {
 	uint64_t per_sec = p->stored.cpu_quota_per_sec_usec;

@@ -163,7 +163,7 @@ static bool answer_call(struct rig *r)
 			continue;
 		memmove(&r->call[i], &r->call[i + 1], (r->call_count - i - 1) * sizeof c);
 		r->call_count--;
-		if (!c.nobodys) {
+		if (!c.orphaned) {
 			usec_t lag = unit_queue_done(r->queue, c.unit->name, r->boot);
 
 			drift_set_done(&r->daemon->units, c.unit->name, 0, &c.unit->props, lag);
@@ -182,7 +182,7 @@ static void expire_calls(struct rig *r)
 		struct rig_unit *u = find(r, unit);
 
 		for (size_t i = 0; i < r->call_count; i++)
-			r->call[i].nobodys |= r->call[i].unit == u;
+			r->call[i].orphaned |= r->call[i].unit == u;
 		drift_set_done(&r->daemon->units, u->name, -ETIMEDOUT, NULL,
 			       queue_config.deadline_usec);
 	}
@@ -280,7 +280,7 @@ void rig_pid1_stop(struct rig *r)
 	r->queue = NULL;
 	r->list_asked_at = 0;
 	for (size_t i = 0; i < r->call_count; i++)
-		r->call[i].nobodys = true;
+		r->call[i].orphaned = true;
 	for (size_t i = 0; i < r->unit_count; i++)
 		r->unit[i].asked_at = 0;
 }

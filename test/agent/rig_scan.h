@@ -21,5 +21,5 @@ struct rig_scan {
 extern struct rig_scan rig_scan;
 
 void rig_scan_reset(struct rig *r);
-/* The kernel tells. */
+/* Plays an event of the kernel. */
 void rig_scan_report(const struct cg_life_event *e);

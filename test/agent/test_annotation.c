@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Annotations to rules: what each says, who wins over whom, and what is refused with which words.
- */
+/* Annotations to rules: the meaning of each, their precedence, and the errors of invalid ones. */
 #include "agent/annotation/annotation.h"
 #include "test/check.h"
 #include <ctype.h>
@@ -305,7 +304,7 @@ static void test_absent(const struct config *c)
 	CHECK(rule.rule.mode == MODE_OFF && !rule.named);
 }
 
-/* Longer than what is read, however well-formed. */
+/* Longer than what is read, though well-formed. */
 static void test_long_policy(const struct config *c)
 {
 	static char policy[20000] = "{\"containerPolicies\":[]";
@@ -320,7 +319,7 @@ static void test_long_policy(const struct config *c)
 	CHECK_STR(err.text, "vscaled.dev/policy: longer than the 16384 bytes that are read");
 }
 
-/* The administrator's words, then what becomes of a pod's: Auto, 100m..2, 64Mi..1Gi. */
+/* The administrator's configuration, and the result for a pod with Auto, 100m..2, 64Mi..1Gi. */
 static const struct {
 	const char *text;
 	const char *want;
@@ -340,7 +339,7 @@ static const struct {
 	 "Auto 3 down cpu 0-0 memory 128-512 controlled 0"},
 	{"kubernetes: {highestMode: Initial}",
 	 "Initial 3 down cpu 100-2000 memory 64-1024 controlled 0", "Initial " ALL},
-	/* defaults hold where the pod says nothing, and give way where it does */
+	/* defaults apply only where the pod has no annotation */
 	{"defaults: {min-cpu: 50m, max-cpu: 1, resources: cpu, scale-down: false}",
 	 "Auto 1 up cpu 100-2000 memory 64-1024 controlled 0",
 	 "Auto 1 up cpu 50-1000 memory 0-0 controlled 0"},
@@ -381,8 +380,8 @@ static void test_admin(void)
 	}
 }
 
-/* A default's other side gives way to a bound that the pod sets. */
-static void test_defaults_give_way(void)
+/* The pod's bound overrides the default of the opposite bound. */
+static void test_pod_overrides_defaults(void)
 {
 	static const struct pod_text pod[] = {
 		AUTO, {"max-memory", "64Mi"}, {"min-cpu", "3"}, {NULL, NULL}};
@@ -409,6 +408,6 @@ int main(void)
 	test_long_policy(&c);
 	config_free(&c);
 	test_admin();
-	test_defaults_give_way();
+	test_pod_overrides_defaults();
 	return check_result();
 }

@@ -115,7 +115,7 @@ static const struct {
 	{"", {{NULL, NULL}}, -ENOENT, "Off 0 up cpu 0-0 memory 0-0 controlled 0 unnamed"},
 	{SHOP "mode: Auto}]", {{NULL, NULL}}, 0, "Auto " ALL},
 	{SHOP "mode: InPlaceOrRecreate}]", {{NULL, NULL}}, 0, "Auto* " ALL},
-	/* No mode: the rule opts nobody in, and its other keys hold for who is. */
+	/* A rule without a mode opts no pod in; its other keys apply to pods that opt in. */
 	{SHOP "max-cpu: 2}]",
 	 {{NULL, NULL}},
 	 -ENOENT,
@@ -398,7 +398,7 @@ static void test_refused(void)
 	}
 }
 
-/* What is shown loads again, and is the same. */
+/* The configuration as shown can be loaded again, with the same result. */
 static void test_dump(void)
 {
 	OWN(drop_free) char *first = NULL, *second = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The file's folder under everything that editors and kubelets do to it. */
+/* The watch of the file's folder under all that editors and kubelets do in it. */
 #include "agent/config/config.h"
 #include "agent/config/config_watch.h"
 #include "test/check.h"
@@ -41,7 +41,7 @@ static usec_t now_usec(void)
 	return (usec_t)t.tv_sec * USEC_PER_SEC + (usec_t)t.tv_nsec / 1000;
 }
 
-/* Turns the loop until so much has been reported, and a little longer; how much was. */
+/* Runs the loop until so many changes are reported, and a little longer; returns how many were. */
 static unsigned wait_reported(unsigned want)
 {
 	usec_t end = now_usec() + (want > 0 ? 3 * USEC_PER_SEC : 4 * QUIET);
@@ -93,12 +93,12 @@ static void test_file(void)
 	for (int i = 0; i < 20; i++)
 		put(file, HEAD "clocks: {stateInterval: 4m}\n");
 	CHECK_EQ(wait_reported(1), 1);
-	/* A bad one is reported too, and the reader keeps what it has. */
+	/* An invalid file is reported too; the reader keeps the last valid values. */
 	put(file, HEAD "clocks: {stateInterval: soon}\n");
 	CHECK_EQ(wait_reported(1), 1);
 	CHECK_EQ(refused, 1);
 	CHECK_EQ(held.clocks.state_usec, 4 * USEC_PER_MIN);
-	/* Other files of the folder, and reading, are nobody's business. */
+	/* Writes to other files of the folder, and reads, are not reported. */
 	put(in_dir("other.yaml"), "x");
 	close(open(file, O_RDONLY | O_CLOEXEC));
 	CHECK_EQ(wait_reported(0), 0);
@@ -153,7 +153,7 @@ static void test_config_map(void)
 	unlink(file);
 }
 
-/* Without a pause it is reported all the same, some seconds after the first change. */
+/* Writes without a pause are reported, too, some seconds after the first change. */
 static void test_no_end(void)
 {
 	struct config_watch *w = NULL;

@@ -82,7 +82,7 @@ static pid_t serve(void (*prepare)(struct fake_control *))
 		sd_event_loop(event);
 		_exit(1);
 	}
-	/* The file is there before somebody listens. */
+	/* The socket's file exists before the server listens. */
 	for (int i = 0; i < 500 && client_probe(socket_path) < 0; i++)
 		usleep(10000);
 	return pid;
@@ -173,7 +173,7 @@ static void test_goldens(void)
 	}
 }
 
-/* What is being started is asked for again, by its name. */
+/* A container that is being started is restored again, by its name. */
 static void two_pending(struct fake_control *f)
 {
 	f->pending = 2;
@@ -413,7 +413,7 @@ static void test_refusals(void)
 	}
 }
 
-/* Colours only ever on request. */
+/* Colours only on request. */
 static void test_color(void)
 {
 	struct ctl c;
@@ -430,7 +430,7 @@ static void test_color(void)
 	CHECK(strchr(out_text, '\033') == NULL);
 }
 
-/* Answers every connection with what is no JSON. */
+/* Answers every connection with invalid JSON. */
 static void serve_garbage(int listening)
 {
 	static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n{\0\"a";

@@ -73,7 +73,7 @@ static void check_failure(const char *line, int code, const char *err)
 		fprintf(stderr, "%s: %s", line, err_text);
 }
 
-/* On a terminal it tells how far it is, and of which file; nothing of it stays. */
+/* On a terminal, progress is printed with the file's name, and cleared at the end. */
 static void test_progress(void)
 {
 	static const char clear[] = "\r\033[K";

@@ -217,7 +217,7 @@ static void test_patch_guaranteed_bounds(void)
 	CHECK(strchr(patch, '#') == NULL);
 }
 
-/* The answer of an agent that does not tell the class: no request below an equal limit. */
+/* The answer of an agent without the QoS class: no request below an equal limit. */
 static void test_patch_unknown_class(void)
 {
 	static const char why[] = ": it equals the limit, the report does not tell the QoS class, "

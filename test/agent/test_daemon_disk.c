@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A state folder on a disk that stalls: the temporary file of the originals is a FIFO that nobody
- * reads, so that a save waits in open(2) until the test opens it. */
+/* A state folder on a disk that stalls: the temporary file of the originals is a FIFO without a
+ * reader, so that a save blocks in open(2) until the test opens it. */
 #include "agent/loop/folders.h"
 #include "agent/manage/persist.h"
 #include "daemon_rig.h"
@@ -65,7 +65,7 @@ static void burn_both(struct rig *r)
 	rig_burn(r, &r->unit[1], 800);
 }
 
-/* What has its record on disk is sized; what is new waits for its own. */
+/* A unit whose record is on disk is sized; a new unit waits until its record is saved. */
 static void test_stall(void)
 {
 	struct rig r;
@@ -91,7 +91,7 @@ static void test_stall(void)
 	rig_close(&r);
 }
 
-/* More than 30 s: what waits is reported. */
+/* More than 30 s: the waiting units are reported. */
 static void test_long_stall(void)
 {
 	struct rig r;
@@ -191,7 +191,7 @@ static struct managed *first(const struct rig *r)
 	return r->daemon->units.items[0];
 }
 
-/* What was sent while the disk stalled is known to the next run, though vscaled was killed. */
+/* After a kill, the next run knows what was sent while the disk stalled. */
 static void test_killed_in_a_stall(void)
 {
 	static const uint64_t sent[RESOURCE_COUNT] = {900, 100 * MIB};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What others write to the limits of a unit, and a PID 1 that lags, under the whole daemon. */
+/* External writes to the limits of a unit, and a PID 1 that lags, under the whole daemon. */
 #include "agent/drift/drift_events.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed_facts.h"
@@ -54,7 +54,7 @@ static void test_period_alone(void)
 	rig_close(&r);
 }
 
-/* The controller goes: the file with it, and reads of the kept descriptor fail. */
+/* The controller is disabled: the file is removed, and reads of the kept descriptor fail. */
 static void lose_cpu_max(struct rig *r, struct rig_unit *u)
 {
 	struct cg *c = first(r)->cgroup.cg;
@@ -99,8 +99,9 @@ static void grow_to(struct rig *r, struct rig_unit *u, uint64_t bytes)
 	}
 }
 
-/* Who insists on a memory limit gets that value to the page, and no more is said of it. */
-static void test_insister_on_memory(void)
+/* An external writer that repeats its memory limit: the value stays, to the page, and is reported
+ * once. */
+static void test_repeated_memory_limit(void)
 {
 	static const struct {
 		const char *text;
@@ -143,7 +144,7 @@ static void test_insister_on_memory(void)
 	}
 }
 
-static void test_insister_on_cpu(void)
+static void test_repeated_cpu_limit(void)
 {
 	struct rig r;
 	struct rig_unit *u = started(&r, 200, 64 * MIB);
@@ -191,7 +192,7 @@ static void test_limit_added_later(void)
 	rig_close(&r);
 }
 
-/* One new limit of his, the other one gone: both are taken as they are. */
+/* The owner sets both limits at once: both are adopted. */
 static void test_owner_sets_both(void)
 {
 	struct rig r;
@@ -208,7 +209,7 @@ static void test_owner_sets_both(void)
 	rig_close(&r);
 }
 
-/* Recently shrunk, then 25 MB a second, while PID 1 does everything three seconds late. */
+/* Recently shrunk, then growth of 25 MB a second, while PID 1 acts lag_seconds late. */
 static void grow_under_lag(unsigned lag_seconds, bool storm)
 {
 	struct rig r;
@@ -233,7 +234,7 @@ static void grow_under_lag(unsigned lag_seconds, bool storm)
 	CHECK_EQ(r.kills, 0);
 	CHECK_EQ(u->anon_bytes, 50 * MIB + 40 * 25000000);
 	CHECK(u->props.mem_max >= u->anon_bytes || lag_seconds > 0);
-	/* It is quiet again: file and property agree in the end. */
+	/* Without growth, file and stored property agree in the end. */
 	rig_run(&r, 30, step_idle);
 	CHECK(u->props.mem_max >= rig_bytes(&r, u, "memory.max"));
 	CHECK_EQ(r.kills, 0);
@@ -242,8 +243,8 @@ static void grow_under_lag(unsigned lag_seconds, bool storm)
 	rig_close(&r);
 }
 
-/* Before our call's turn PID 1 writes what it stored until then. Nobody else did, though it stores
- * our value by the time it answers. */
+/* PID 1 writes its stored value before it carries out our call. That is no external write, although
+ * it stores our value by the time it answers. */
 static void test_stored_before_ours(void)
 {
 	struct rig r;
@@ -283,7 +284,7 @@ static void test_calls_are_joined(void)
 	CHECK(rig_cpu_milli(&r, u) >= 800);
 	CHECK_EQ(u->props.cpu_quota_per_sec_usec, rig_cpu_milli(&r, u) * USEC_PER_MSEC);
 	CHECK(sent >= 2 && sent <= 4);
-	/* Neither an echo of an older value nor a late answer is taken for somebody else. */
+	/* Neither an echo of an older value nor a late answer is taken for an external write. */
 	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 0);
 	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 0);
 	CHECK_EQ(r.events[EVENT_PROPERTY_FAILED], 0);
@@ -310,7 +311,7 @@ static void step_growth(struct rig *r)
 	rig_grow(r, &r->unit[0], MIB);
 }
 
-/* Every pass of a growing unit presses for its headroom while PID 1 is at it: reported once. */
+/* Every pass of a growing unit asks for headroom while PID 1 handles a call: reported once. */
 static void test_headroom_reported_once(void)
 {
 	struct rig r;
@@ -356,7 +357,7 @@ static void take_result(void *arg, const struct restore_result *result)
 	*(unsigned *)arg += result->outcome == RESTORE_PENDING;
 }
 
-/* An operator who reads "pending" and leaves it at that changes nothing. */
+/* A restore that is "pending" and not repeated changes nothing. */
 static void test_restore_given_up(void)
 {
 	struct rig r;
@@ -396,7 +397,7 @@ static void test_slow_list(void)
 	rig_close(&r);
 }
 
-/* An entry that goes leaves the ids of the others, and with them their watches, as they were. */
+/* The removal of an entry does not change the ids of the others, nor their watches. */
 static void test_ids_stay(void)
 {
 	struct rig r;
@@ -437,8 +438,8 @@ int main(void)
 {
 	test_period_alone();
 	test_absent_file();
-	test_insister_on_memory();
-	test_insister_on_cpu();
+	test_repeated_memory_limit();
+	test_repeated_cpu_limit();
 	test_limit_added_later();
 	test_owner_sets_both();
 	grow_under_lag(0, false);

@@ -98,8 +98,8 @@ static void test_given_back_after_a_restart(void)
 	rig_close(&r);
 }
 
-/* A container and the pod above it: the pod is treated alike, and both get their originals back
- * from a daemon that did not tell them. */
+/* A container and its pod's cgroup get headroom alike; both get their originals back from a daemon
+ * that was restarted meanwhile. */
 static void test_pod(void)
 {
 	struct rig r;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The daemon on a node whose memory has been others': what is kept for whom, and from whom. */
+/* The daemon on a node whose memory was used by ended containers: what is kept for which
+ * successors, and from which units. */
 #include "test/agent/test_pods.h"
 
 #define TOTAL  (2 * GIB)
@@ -61,7 +62,7 @@ static void start_equals(struct rig *r, unsigned count)
 	rig_reflex(r, 33, step);
 }
 
-/* Nothing is kept from a live one for equals that have ended, however many. */
+/* Nothing is kept from a running unit for equals that have ended, however many. */
 static void test_one_after_another(void)
 {
 	struct rig r;
@@ -80,7 +81,7 @@ static void test_one_after_another(void)
 	rig_close(&r);
 }
 
-/* Nor for one that has started again and does not use what its predecessor held. */
+/* Nor for one that has restarted and does not use what its predecessor held. */
 static void test_equal_successor(void)
 {
 	struct rig r;
@@ -115,7 +116,7 @@ struct ended {
 	bool frees;       /* before it ends */
 };
 
-/* A container has grown to 1,000 MiB and ended: what of it is kept from one that grows then? */
+/* A container has grown to 1,000 MiB and ended, then another one grows; the kills of that one. */
 static unsigned kills_after_an_end(struct ended e)
 {
 	struct rig r;
@@ -169,7 +170,7 @@ static void test_what_is_kept(void)
 	CHECK(kills_after_an_end((struct ended){.priority = 1000}) > 0);
 	CHECK_EQ(kills_after_an_end((struct ended){0}), 0);
 	CHECK_EQ(kills_after_an_end((struct ended){.priority = 1000, .frees = true}), 0);
-	/* Nobody comes after this one; but a sidecar comes back in any pod. */
+	/* A container that is not restarted has no successor; a sidecar is restarted in any pod. */
 	CHECK_EQ(kills_after_an_end((struct ended){.priority = 1000, .once = true}), 0);
 	CHECK(kills_after_an_end((struct ended){
 		      .priority = 1000, .once = true, .kind = CONTAINER_SIDECAR}) > 0);

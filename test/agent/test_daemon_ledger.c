@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The daemon on a node that cannot hold all that its units want. */
+/* The daemon on a node that has less memory than its units need. */
 #include "agent/manage/denied.h"
 #include "agent/serve/serve.h"
 #include "policy/base/arithmetic.h"
@@ -85,8 +85,8 @@ static void on_reported(struct rig *, const struct event_record *e, const char *
 		snprintf(denied, sizeof denied, "%s", message);
 }
 
-/* PID 1 writes the headroom that it was sent: that stays in the file only where the node has
- * it. */
+/* PID 1 writes the headroom that it stores: that stays in the file only if the node has the
+ * memory. */
 static void check_files(struct rig *r)
 {
 	int64_t left = (int64_t)available(r) - (int64_t)reserve();
@@ -121,13 +121,13 @@ static void test_greedy(void)
 	       (unsigned long long)r.unit[2].anon_bytes / MIB);
 	printf("least left when all is used: %lld MiB\n", (long long)least_left / (long long)MIB);
 	CHECK(lowest >= reserve());
-	/* What uses of originals have grown by is nobody's grant. */
+	/* Growth of use within the originals is not a grant. */
 	CHECK(least_left >= -(int64_t)(64 * MIB));
 	CHECK_EQ(r.unit[2].anon_bytes, goal);
 	CHECK_EQ(kills(&r, "high.service"), 0);
 	CHECK(kills(&r, "low.service") > 0);
 	CHECK(kills(&r, "middle.service") <= kills(&r, "low.service"));
-	/* Told once, with the figures. */
+	/* Reported once, with the figures. */
 	CHECK(r.events[EVENT_MEMORY_DENIED] >= 1 && r.events[EVENT_MEMORY_DENIED] <= 3);
 	printf("%s\n", denied);
 	CHECK(strstr(denied, ".service: it needs ") != NULL);
@@ -151,7 +151,7 @@ static void step_active(struct rig *r)
 	rig_meminfo_active(r, TOTAL, available(r), kubelet_available(r));
 }
 
-/* 600 MiB of page cache are active: the kubelet takes them for used and would evict somebody, while
+/* 600 MiB of active page cache: the kubelet counts them as used and would evict a pod, while
  * MemAvailable is far above the reserve. */
 static void test_kubelet(bool kubelet)
 {
@@ -184,7 +184,7 @@ static void on_view(void *arg, const struct unit_view *v)
 							      : "-");
 }
 
-/* Shown for as long as it lasts, and no longer. */
+/* The denial is shown as long as it lasts. */
 static void test_shown(void)
 {
 	char text[DENIED_TEXT_BYTES];
@@ -211,7 +211,7 @@ static void test_shown(void)
 	rig_close(&r);
 }
 
-/* A node that says nonsense, or is not to be counted, stops nobody. */
+/* Without valid figures of the node's memory, or with the ledger off, no increase is denied. */
 static void test_uncounted(const char *config, unsigned reported)
 {
 	struct rig r;
@@ -232,7 +232,8 @@ static void test_uncounted(const char *config, unsigned reported)
 static unsigned given_back;
 static char first_from[32], given_to[32];
 
-/* The entries of one who gives back: what one ends at the next begins with. */
+/* Journal entries of a unit that gives memory back: each starts at the value where the last one
+ * ended. */
 static void on_given_back(struct rig *, const struct event_record *e, const char *)
 {
 	const struct event_pair *v = e->values;
@@ -247,7 +248,7 @@ static void on_given_back(struct rig *, const struct event_record *e, const char
 	snprintf(given_to, sizeof given_to, "%s", v[VALUE_TO].exact);
 }
 
-/* One holds much more than it uses, and another one needs it. */
+/* A unit holds much more than it uses, and another one needs it. */
 static void test_given_back(void)
 {
 	uint64_t before;
@@ -310,7 +311,7 @@ static void test_given_back_slowly(void)
 	rig_close(&r);
 }
 
-/* systemd starts it again with all the room that it holds: nobody has granted that. */
+/* systemd restarts the unit with its stored headroom, which the ledger has not granted. */
 static void test_restarted(void)
 {
 	struct rig_unit *u;
@@ -370,7 +371,7 @@ static void step_pods(struct rig *r)
 	rig_meminfo(r, TOTAL, TOTAL - used);
 }
 
-/* The pod's priority decides, and the one that gets none has one Event. */
+/* The pod's priority decides, and the pod that is denied gets one Event. */
 static void test_pods(void)
 {
 	static const char *const names[] = {"low-0", "high-0"};

@@ -19,7 +19,7 @@ static struct managed *first(const struct rig *r)
 	return r->daemon->units.items[0];
 }
 
-/* A unit that came with 200m and 64 MiB and was raised to what it wants. */
+/* A unit with originals of 200m and 64 MiB, raised to its demand. */
 static struct rig_unit *raised(struct rig *r, const char *config)
 {
 	struct rig_unit *u;
@@ -33,7 +33,7 @@ static struct rig_unit *raised(struct rig *r, const char *config)
 	return u;
 }
 
-/* A unit that came with 1500m and 400 MiB, needs little and was lowered. */
+/* A unit with originals of 1500m and 400 MiB, lowered to its small demand. */
 static struct rig_unit *lowered(struct rig *r, const char *units)
 {
 	struct rig_unit *u;
@@ -62,7 +62,7 @@ static void step_idle_growing(struct rig *r)
 	rig_grow(r, &r->unit[0], 3 * MIB);
 }
 
-/* Off by SIGHUP: what we touched goes back once, and then nothing is written. */
+/* Off by SIGHUP: the originals are restored once, and then nothing is written. */
 static void test_auto_to_off(void)
 {
 	struct rig r;
@@ -87,7 +87,7 @@ static void test_auto_to_off(void)
 	rig_close(&r);
 }
 
-/* What outgrew its original is not handed back before it fits. */
+/* A limit is not restored while use exceeds the original. */
 static void test_off_waits_for_use(void)
 {
 	struct rig r;
@@ -161,8 +161,7 @@ static void test_auto_to_initial(void)
 	rig_reload(&r, rig_config("  - {match: a.service, mode: Initial}\n"));
 	rig_run(&r, 120, step_idle);
 	CHECK_EQ(rig_cpu_milli(&r, u), cpu);
-	/* Nobody raises memory from here on: it has what its owner gave it, and that is reported.
-	 */
+	/* Mode Initial does not raise memory any more: the original is restored, and reported. */
 	CHECK_EQ(rig_bytes(&r, u, "memory.max"), 64 * MIB);
 	CHECK_EQ(r.events[EVENT_LIMIT_RAISED], 1);
 	CHECK_EQ(first(&r)->control.resource[RESOURCE_MEMORY].last.reason, REASON_RESTORE);
@@ -184,7 +183,7 @@ static void test_restart_in_initial(void)
 		CHECK_EQ(rig_cpu_milli(&r, u), cpu);
 		CHECK_EQ(rig_bytes(&r, u, "memory.max"), memory);
 	}
-	/* Its own restart is what sizes it. */
+	/* In mode Initial a restart of the unit sizes it. */
 	rig_unit_stop(&r, u);
 	rig_run(&r, 3, NULL);
 	rig_unit_start(&r, u);
@@ -251,7 +250,7 @@ static void test_leaves_and_comes_back(void)
 	CHECK_EQ(r.events[EVENT_UNIT_UNMANAGED], 1);
 	rig_run(&r, 20, step_busy);
 	CHECK(holds(&r, u, 200, 64 * MIB));
-	/* Its owner changes his mind meanwhile. */
+	/* The owner sets another limit meanwhile. */
 	u->props.cpu_quota_per_sec_usec = 300 * USEC_PER_MSEC;
 	rig_realise(&r, u);
 	rig_run(&r, 5, step_busy);
@@ -318,7 +317,7 @@ static void test_pause(void)
 	rig_close(&r);
 }
 
-/* What was written while we looked away is no drift. */
+/* External writes during a pause are no drift. */
 static void test_resume_takes_over(void)
 {
 	struct rig r;
@@ -419,7 +418,7 @@ static void step_fast_growth(struct rig *r)
 	rig_grow(r, &r->unit[0], 15 * MIB);
 }
 
-/* It fits when asked, and grows while PID 1 makes us wait. */
+/* Use fits in the original at the request, and grows during the wait for PID 1. */
 static void test_restore_while_growing(void)
 {
 	struct rig r;
@@ -442,7 +441,7 @@ static void test_restore_while_growing(void)
 	r.step = step_fast_growth;
 	CHECK_EQ(restore(&r), RESTORE_RESTORED);
 	CHECK(holds(&r, u, 200, 64 * MIB));
-	/* Nobody but its owner's limit stopped it. */
+	/* It grew up to the owner's limit, and not beyond. */
 	CHECK_EQ(u->anon_bytes, 64 * MIB);
 	CHECK(u->blocked_bytes > 0);
 	CHECK_EQ(r.kills, 0);
@@ -461,7 +460,7 @@ static void test_restart_keeps_size(void)
 	rig_unit_start(&r, u);
 	rig_run(&r, 3, step_busy);
 	CHECK_EQ(rig_cpu_milli(&r, u), cpu);
-	/* Also when systemd forgot it. */
+	/* Also when systemd has lost the stored property. */
 	rig_unit_stop(&r, u);
 	u->props.cpu_quota_per_sec_usec = 200 * USEC_PER_MSEC;
 	rig_run(&r, 3, NULL);

@@ -40,7 +40,7 @@ static void test_unit(bool lose)
 	rig_close(&r);
 }
 
-/* What its owner had set comes back, not max. */
+/* The owner's memory.high is restored, not max. */
 static void test_owners_high(void)
 {
 	struct rig r;

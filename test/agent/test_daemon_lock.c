@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The daemon when somebody removes its lock or its control socket. */
+/* The daemon when its lock or its control socket is removed. */
 #include "agent/http/http.h"
 #include "agent/http/http_server.h"
 #include "agent/loop/folders.h"
@@ -106,7 +106,7 @@ static void test_socket_unwritable(void)
 	rig_close(&r);
 }
 
-/* The whole state directory: what is known goes to the new one. */
+/* The whole state directory is removed: the state is saved to the new one. */
 static void test_directory_removed(void)
 {
 	char command[PATH_MAX + 32], path[PATH_MAX + 32];
@@ -121,7 +121,7 @@ static void test_directory_removed(void)
 	rig_close(&r);
 }
 
-/* Another agent was faster: this one stops, and writes no state any more. */
+/* Another agent has taken the lock: this one stops, and writes no more state. */
 static void test_taken(void)
 {
 	struct lock_place other = {.holder = "another agent"};

@@ -34,7 +34,7 @@ static void step_idle(struct rig *r)
 	rig_burn(r, app_of(r)->unit, 20);
 }
 
-/* A container of 64 MiB that has grown fast to 113: what it is held at by now. */
+/* A container of 64 MiB that has grown fast to 113; returns its limit now. */
 static uint64_t grown(struct rig *r, enum cgroup_driver driver)
 {
 	struct rig_pod *p = pods_begin(r, driver, "");
@@ -61,8 +61,8 @@ static void hear_files(struct rig *r)
 		;
 }
 
-/* It ends, and its successor runs for a moment: what it is held at, in MiB. In the file the room
- * for growth that PID 1 was sent may stand for a moment. */
+/* The container ends, and its successor runs for a moment; returns its held limit in MiB. The file
+ * may have the headroom stored by PID 1 for a moment. */
 static uint64_t successor(struct rig *r, bool killed)
 {
 	struct rig_pod *p = &r->pod[0];
@@ -93,8 +93,8 @@ static void check_reported(uint64_t held)
 }
 
 /*
- * 64 MiB are written over 113 in use. Who speaks first: memory.events, since the write returns
- * after the kill; or inotify, and the limit has been put right by then.
+ * 64 MiB are written over 113 in use. The first notification is memory.events, since the write
+ * returns after the kill; or inotify, and the limit has been put back by then.
  */
 static void test_killed_by_a_write(enum cgroup_driver driver, bool events_first)
 {
@@ -110,8 +110,8 @@ static void test_killed_by_a_write(enum cgroup_driver driver, bool events_first)
 	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);
 	check_reported(held);
 	CHECK_EQ(m->control.kill.use, 113 * MIB);
-	/* Who lives on has what was held, or what the kill asks for: in the file PID 1's room for
-	 * growth may have stood. */
+	/* A container that survives has the held limit, or the one raised for the kill: the file
+	 * may have had PID 1's headroom. */
 	rig_reflex(&r, 5, step_idle);
 	CHECK(rig_bytes(&r, app_of(&r)->unit, "memory.max") >=
 	      (driver == DRIVER_SYSTEMD ? 213 * MIB : held));
@@ -122,9 +122,8 @@ static void test_killed_by_a_write(enum cgroup_driver driver, bool events_first)
 	rig_close(&r);
 }
 
-/* The cgroup goes with its counters: the API server tells of the kill, the files tell of the
- * write.
- */
+/* The cgroup is removed with its counters: the kill is known from the API server, the write from
+ * inotify. */
 static void test_kill_unseen(void)
 {
 	struct rig r;
@@ -140,14 +139,15 @@ static void test_kill_unseen(void)
 	rig_close(&r);
 }
 
-/* Neither a limit that was lowered earlier nor a kill of a process long before the end. */
+/* Not attributed to the external writer: a kill while the lowered limit is above use; and the end
+ * of a container long after a process in it was killed. */
 static void test_not_the_writers(void)
 {
 	struct rig r;
 	uint64_t held = grown(&r, DRIVER_CGROUPFS);
 	struct rig_unit *app = app_of(&r)->unit;
 
-	rig_put(&r, app, "memory.max", "157286400\n"); /* 150 MiB: nobody has to die */
+	rig_put(&r, app, "memory.max", "157286400\n"); /* 150 MiB: still above use, no kill */
 	rig_reflex(&r, 20, step_idle);
 	CHECK_EQ(r.kills, 0);
 	app->max_events++;

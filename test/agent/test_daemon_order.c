@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What comes before what in one wake-up: whoever is throttled or runs into his memory limit has the
- * higher limit before anything else is read of the others, and before anything is reported.
+ * Order within one wake-up: a unit that is throttled or reaches its memory limit gets the higher
+ * limit before the rest of the other units is read, and before anything is reported.
  */
 #include "agent/manage/managed_facts.h"
 #include "test/agent/daemon_rig.h"
@@ -10,7 +10,7 @@
 
 #define UNITS 20
 #define LAST  (UNITS - 1)
-/* What tells who cannot wait. */
+/* Read first: shows which units need a higher limit at once. */
 #define FIRST    (USAGE_CPU | USAGE_THROTTLE)
 #define ACTS_MAX 512
 
@@ -22,7 +22,8 @@ static struct {
 } acts[ACTS_MAX];
 static size_t act_count;
 static struct rig rig;
-/* Whose cgroup goes when the rest of it is about to be read, or when its raise is written. */
+/* The unit whose cgroup is removed at goes_at: before the rest of it is read, or its raise is
+ * written. */
 static struct rig_unit *goes;
 static enum act goes_at;
 
@@ -48,7 +49,7 @@ static void note(enum act act, const struct cg *c)
 	acts[act_count++].unit = i;
 }
 
-/* Descriptors of a removed cgroup are open still. */
+/* Descriptors of a removed cgroup are still open. */
 static bool is_gone(enum act act, const struct cg *c)
 {
 	struct managed *m = goes == NULL ? NULL : managed_find(&rig.daemon->units, goes->name);
@@ -74,7 +75,7 @@ int __wrap_cg_write(struct cg *c, const struct change *ch)
 	return is_gone(WRITE, c) ? APPLY_GONE : __real_cg_write(c, ch);
 }
 
-/* What was read because inotify spoke is no part of it. */
+/* Reads for an inotify event are not part of the order. */
 void __wrap_reader_begin(struct reader *r, enum reader_clock clock)
 {
 	act_count = 0;
@@ -103,7 +104,7 @@ static void on_reported(struct rig *r, const struct event_record *e, const char 
 	CHECK(number(e, VALUE_OWN) <= r->daemon->tally.raise[SINCE_WAKE].sum_usec);
 }
 
-/* Where the nth of these is; act_count: nowhere. */
+/* The position of the nth such act; act_count: there is none. */
 static size_t at(enum act act, size_t unit, unsigned nth)
 {
 	size_t i = 0;
@@ -145,7 +146,7 @@ static void start(void)
 	start_units(UNITS);
 }
 
-/* All run and allocate a little, so that more is read of everybody. */
+/* All units run and allocate a little, so that the rest is read of each of them. */
 static void run(struct rig *r)
 {
 	for (size_t i = 0; i < UNITS; i++) {
@@ -292,7 +293,7 @@ static void test_two(void)
 	rig_close(&rig);
 }
 
-/* More raises than are kept until the journal hears of them. */
+/* More raises than are kept until they are reported. */
 static void test_many(void)
 {
 	enum { MANY = DONE_STEPS_MAX + 10 };
@@ -312,7 +313,8 @@ static struct managed *managed_of(const struct rig_unit *u)
 	return managed_find(&rig.daemon->units, u->name);
 }
 
-/* One goes in the middle: the others have all that is theirs, and it is there again when it is. */
+/* A unit is removed in the middle: the others are read and raised, and it is managed again once it
+ * exists. */
 static void test_gone(size_t unit, enum act when)
 {
 	struct rig_unit *u = &rig.unit[unit];
@@ -385,7 +387,7 @@ static void throttle_side(struct rig *r)
 }
 
 /* The boost ends while the other container is throttled at every pass: the pod has room
- * for both all the time, and the other one has what it wants soon after. */
+ * for both all the time, and the other one soon gets what it needs. */
 static void test_boost(void)
 {
 	struct rig_pod *p;

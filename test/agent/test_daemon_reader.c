@@ -12,7 +12,7 @@ static char *reported;
 static size_t reported_size;
 static FILE *telling;
 
-/* Everything but who reads. */
+/* All events but those about the reader. */
 static void note(struct rig *r, const struct event_record *e, const char *message)
 {
 	if (e->kind != EVENT_READER_CHOSEN && e->kind != EVENT_READER_FAILED)
@@ -197,7 +197,7 @@ static void test_fails_once(void)
 	rig_close(&r);
 }
 
-/* Who finds no slot is read by its files. */
+/* A unit without a slot is read by its files. */
 static void test_no_slot(void)
 {
 	struct rig r;
@@ -236,7 +236,7 @@ static void test_wake(void)
 	rig_close(&r);
 }
 
-/* --- what the kernel tells --- */
+/* --- events of the kernel --- */
 
 static void turn(struct rig *r)
 {

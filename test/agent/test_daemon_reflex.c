@@ -18,7 +18,7 @@ static void step_burn_800(struct rig *r)
 	rig_burn(r, &r->unit[0], 800);
 }
 
-/* The first raise within 250 ms, 80 % of the demand within 2 s, and systemd knows. */
+/* The first raise within 250 ms, 80 % of the demand within 2 s, and systemd stores it. */
 static void test_cpu(void)
 {
 	struct rig r;
@@ -43,7 +43,7 @@ static void step_run_a_little(struct rig *r)
 	rig_burn(r, &r->unit[0], 20);
 }
 
-/* What does not run is not asked for its memory; what runs is. */
+/* The memory of an idle unit is not read; that of a running one is. */
 static void test_cold(void)
 {
 	const struct control *c;
@@ -62,8 +62,8 @@ static void test_cold(void)
 	rig_close(&r);
 }
 
-/* A jump to the limit between two passes: the event is enough, and the write is done when it
- * returns. */
+/* Use jumps to the limit between two passes: an event of memory.events triggers the raise, which is
+ * written when the handler returns. */
 static void test_wake(void)
 {
 	struct rig r;
@@ -79,7 +79,7 @@ static void test_wake(void)
 	rig_reflex(&r, 20, NULL);
 	CHECK_EQ(r.kills, 0);
 	CHECK_EQ(u->anon_bytes, 70 * MIB);
-	/* Spoken once, acted on once. */
+	/* One event, one raise. */
 	CHECK_EQ(r.events[EVENT_LIMIT_RAISED], 1);
 	rig_close(&r);
 }
@@ -98,8 +98,8 @@ static void thawed(struct rig *r, const char *want)
 	fake_put(&r->tree, "init.scope/cgroup.freeze", "-");
 }
 
-/* A writer goes round in the kernel: PID 1 is nudged, less and less often where that is no help. A
- * group at its limit looks for a process to kill, too. */
+/* A writer of memory.max is blocked in the kernel: PID 1 is unblocked, ever less often where that
+ * does not help. OOM events of a unit at its limit are no sign of one. */
 static void test_stuck(void)
 {
 	struct rig r;
@@ -107,11 +107,11 @@ static void test_stuck(void)
 
 	start(&r, 100, 64 * MIB, 10 * MIB);
 	fake_put(&r.tree, "init.scope/cgroup.freeze", "-");
-	stuck(&r, 100000); /* nobody knows since when */
+	stuck(&r, 100000); /* the first reading: no earlier count to compare with */
 	thawed(&r, "-");
 	stuck(&r, 900);
 	thawed(&r, "-");
-	u->oom_kills++; /* who wrote is through */
+	u->oom_kills++; /* the write has completed */
 	stuck(&r, 50000);
 	thawed(&r, "-");
 	stuck(&r, 2000);
@@ -188,7 +188,7 @@ static void braked(struct rig *r)
 	CHECK(r->unit[0].props.mem_high == UINT64_MAX);
 }
 
-/* Whatever ends our watch lifts it first. */
+/* Whatever ends the management of a unit lifts the brake first. */
 static void test_lifted(void)
 {
 	struct rig r;
@@ -215,8 +215,8 @@ static void test_lifted(void)
 	rig_close(&r);
 }
 
-/* systemd writes every attribute of a unit with each call: the brake comes back, nobody is blamed.
- */
+/* systemd writes every attribute of a unit with each call: the brake is set again, and no external
+ * writer is reported. */
 static void test_echo(void)
 {
 	struct rig r;
@@ -239,9 +239,9 @@ static void step_busy(struct rig *r)
 	rig_burn(r, &r->unit[0], 80);
 }
 
-/* Who insists on a memory.high below the brake's line keeps it: it is not taken for the brake. Who
- * insists on a memory.max alone does not get the brake with it. */
-static void test_insister(void)
+/* An external writer repeats its value until the unit is suspended. Its memory.high below the
+ * brake's line stays, and is not taken for the brake; with its memory.max, the brake is removed. */
+static void test_repeated_writes(void)
 {
 	static const struct {
 		const char *file, *text;
@@ -297,7 +297,7 @@ int main(void)
 	test_growth();
 	test_lifted();
 	test_echo();
-	test_insister();
+	test_repeated_writes();
 	test_owners_high();
 	return check_result();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * systemd writes the headroom that it stores into memory.max, and says so seconds later: what that
- * lends until then is not taken from a node that does not have it.
+ * systemd writes its stored headroom into memory.max, and reports that seconds later: until then a
+ * node without that much memory does not grant it.
  */
 #include "agent/manage/managed_facts.h"
 #include "policy/base/arithmetic.h"
@@ -54,7 +54,7 @@ static void start(struct rig *r)
 	rig_meminfo(r, TOTAL, available(r));
 	CHECK_EQ(rig_start(r), 0);
 	rig_reflex(r, 33, step);
-	r->lag_seconds = 20; /* what it has written it tells that late */
+	r->lag_seconds = 20; /* its answers to what it has written come that late */
 }
 
 static uint64_t max_of(struct rig *r, int unit)
@@ -62,7 +62,7 @@ static uint64_t max_of(struct rig *r, int unit)
 	return rig_bytes(r, &r->unit[unit], "memory.max");
 }
 
-/* Entries of the journal that say what was taken back. */
+/* Journal entries about headroom that was taken back. */
 static unsigned taken_back;
 
 static void on_event(struct rig *, const struct event_record *e, const char *message)
@@ -73,8 +73,8 @@ static void on_event(struct rig *, const struct event_record *e, const char *mes
 }
 
 /*
- * A full node: it goes back with the inotify event, and growth ends where it did. What PID 1 has
- * stored it writes at every call: taken back as well, and no event.
+ * A full node: the headroom is taken back at the inotify event, and growth ends at the held limit.
+ * stored: PID 1 writes its stored value again at every call; taken back as well, without an entry.
  */
 static void test_full_node(bool stored)
 {
@@ -115,14 +115,14 @@ static void test_full_node(bool stored)
 	/* A pass of growth may come before the wake-up. */
 	CHECK(lowest + rate / 10 >= reserve());
 	CHECK(max_of(&r, 0) <= held + rate / 10);
-	/* Told once, in ten seconds. */
+	/* Reported once, in ten seconds. */
 	rig_reflex(&r, 60, step);
 	CHECK_EQ(taken_back, stored ? 0 : 1);
 	rig_close(&r);
 }
 
-/* There is room: it stays while growth may need it, counts as granted, and goes back as soon as
- * somebody of higher rank is short of it. */
+/* The node has room for the raised limit: it stays while growth may need it, counts as granted, and
+ * is taken back as soon as a unit of higher rank needs the memory. */
 static void test_room(void)
 {
 	struct rig_unit *low, *high;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* No inotify instance is left: what it would tell is found a little later. */
+/* Without an inotify instance, changes are detected a little later. */
 #include "agent/config/config_watch.h"
 #include "test/agent/test_pods.h"
 #include <errno.h>
@@ -23,7 +23,7 @@ int __wrap_config_watch_new(sd_event *event, const char *file, usec_t quiet_usec
 	return watch_error;
 }
 
-/* What is no want of inotify ends the start. */
+/* An error other than a lack of inotify instances ends the start. */
 static void test_other_error(void)
 {
 	struct rig r;
@@ -52,7 +52,7 @@ static void test_unit(void)
 	CHECK(cg_watch_fd(r.daemon->inotify.watch) < 0);
 	rig_run(&r, 20, step_busy);
 	CHECK(rig_cpu_milli(&r, u) >= 800);
-	/* Somebody else writes: a review sees that. */
+	/* Without inotify, a review detects the external write. */
 	rig_put(&r, u, "cpu.max", "20000 100000\n");
 	rig_run(&r, 15, step_busy);
 	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 1);

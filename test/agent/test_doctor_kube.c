@@ -338,7 +338,7 @@ static void test_server(void)
 	all = examine_with(&page, true);
 	check_finding(all, "kube-api", "missing", "not from an API server");
 	cJSON_Delete(all);
-	/* Nobody listens. */
+	/* The connection is refused. */
 	server_stop(server_start(&old));
 	node_open(true);
 	all = examine();

@@ -417,7 +417,7 @@ static void test_path_decode(void)
 	CHECK_EQ(http_path_decode("%0a", sizeof(out), out), -EBADMSG);
 }
 
-/* Who is let in when the daemon has no opinion of its own. */
+/* The default check of a peer: a member of the group, root, or the daemon's own user. */
 static void test_peers(void)
 {
 	struct ucred stranger = {.pid = 1, .uid = 54321, .gid = 54321};

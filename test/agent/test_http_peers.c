@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which connection is closed for a new one, and when one has been open for too long. */
+/* The connection that is closed for a new one, and the deadlines of connections. */
 #include "agent/http/http_peers.h"
 #include "test/check.h"
 
@@ -47,7 +47,7 @@ static void test_per_address(void)
 	CHECK(http_peers_victim(peers, &a) == &peers[1]);
 }
 
-/* The library tells of a connection while it is given one, or later. */
+/* The library announces a connection while it is handed over, or later. */
 static void test_coming(void)
 {
 	struct http_peer *p, *q;
@@ -91,14 +91,14 @@ static void test_full(void)
 	/* The new one counts: it makes its address the one that has most. */
 	from.low = 3;
 	CHECK_EQ(http_peers_victim(peers, &from)->address.low, 3);
-	/* Everybody has one: the oldest. */
+	/* Each address has one connection: the oldest. */
 	clear();
 	for (uint64_t i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
 		from.low = i;
 		add(&from, i == 40 ? 5 : 100 + i);
 	}
 	CHECK(http_peers_victim(peers, &b) == &peers[40]);
-	/* One that came twice meets its own. */
+	/* The address of the new one has a connection already: that one. */
 	from.low = 50;
 	CHECK(http_peers_victim(peers, &from) == &peers[50]);
 	/* A full table has entries left for what is being closed, and no more. */

@@ -395,7 +395,7 @@ static void test_no_input(void)
 	ERR_HAS("No such file or directory\n");
 }
 
-/* A damaged history is left to be looked at. */
+/* A damaged history is kept for examination. */
 static void test_damaged_history(void)
 {
 	struct vpa_checkpoint c;

@@ -50,7 +50,8 @@ static void test_round(void)
 	CHECK_EQ(kube_published_read(text, "new", &got, shown), -ENOENT);
 }
 
-/* What people find elsewhere goes first, then the bounds, at last whole containers. */
+/* Cut first: what the pod has elsewhere, too (request, limit); then the bounds; then whole
+ * containers, from the last. */
 static void test_cut(void)
 {
 	static const struct {

@@ -264,7 +264,7 @@ int main(void)
 	DIR *d = opendir(folder);
 	struct dirent *e;
 
-	/* The default is no part of the source: without it there is nothing to insist on, and
+	/* The default folder is no part of the source: without it the test is left out;
 	 * test_kube_decode has rows of its own. */
 	if (d == NULL && named != NULL)
 		return check_skip("VSCALED_KUBE_RECORDED is no folder");

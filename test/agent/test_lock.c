@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The lock against a second agent, whatever somebody removes below it. */
+/* The lock against a second agent, when its files and directories are removed. */
 #include "agent/base/lock.h"
 #include "test/check.h"
 #include <errno.h>
@@ -22,14 +22,14 @@ static void put(const char *path, const char *text)
 	fclose(f);
 }
 
-/* What a unit without RuntimeDirectoryPreserve= makes systemd do when it fails. */
+/* As systemd does when a unit without RuntimeDirectoryPreserve= fails. */
 static void remove_runtime(void)
 {
 	CHECK_EQ(unlink(runtime_lock), 0);
 	CHECK_EQ(rmdir(runtime), 0);
 }
 
-/* A version that knows the runtime directory alone; the descriptor, or -errno. */
+/* An old version, which locks in the runtime directory alone; the descriptor, or -errno. */
 static int old_version_takes(void)
 {
 	int fd, r;
@@ -46,7 +46,7 @@ static void expect_refused(const char *by)
 {
 	struct lock second = LOCK_NONE;
 
-	strcpy(other, "nobody");
+	strcpy(other, "unset");
 	CHECK_EQ(lock_take(&second_place, &second, other), -EWOULDBLOCK);
 	CHECK_STR(other, by);
 	CHECK_EQ(second.fd, -1);
@@ -73,7 +73,7 @@ static void test_state_removed(void)
 {
 	struct lock first = LOCK_NONE, second = LOCK_NONE;
 
-	/* Unlinked, and nobody took it meanwhile. */
+	/* Unlinked, and not taken by another agent meanwhile. */
 	CHECK_EQ(lock_take(&first_place, &first, other), 0);
 	CHECK_EQ(unlink(state_lock), 0);
 	CHECK_EQ(lock_check(&first_place, &first, other), LOCK_RETAKEN);
@@ -88,7 +88,7 @@ static void test_state_removed(void)
 	CHECK_EQ(unlink(state_lock), 0);
 	put(state_lock, "");
 	CHECK_EQ(lock_check(&first_place, &first, other), LOCK_RETAKEN);
-	/* Both removed, and somebody was faster: the first one has lost it, and knows. */
+	/* Both removed, and taken by the second agent: the first detects that it lost the lock. */
 	CHECK_EQ(unlink(state_lock), 0);
 	remove_runtime();
 	CHECK_EQ(lock_take(&second_place, &second, other), 0);
@@ -103,16 +103,16 @@ static void test_old_version(void)
 	struct lock first = LOCK_NONE;
 	int old;
 
-	/* It runs: this one does not start, and leaves nothing locked. */
+	/* The old version runs: this one does not start, and leaves nothing locked. */
 	old = old_version_takes();
 	CHECK(old >= 0);
 	CHECK_EQ(ftruncate(old, 0), 0);
 	expect_refused("an unknown process");
 	close(old);
-	/* This one runs: that one does not start. */
+	/* This version runs: the old one does not start. */
 	CHECK_EQ(lock_take(&first_place, &first, other), 0);
 	CHECK_EQ(old_version_takes(), -EWOULDBLOCK);
-	/* It removed the directory and was started again before anybody looked. */
+	/* The old version removed the directory and restarted between two checks. */
 	remove_runtime();
 	old = old_version_takes();
 	CHECK(old >= 0);
@@ -123,7 +123,7 @@ static void test_old_version(void)
 	lock_drop(&first);
 }
 
-/* Whatever stands in the file, a line that can be printed comes out. */
+/* Whatever the file contains, the holder's name is one printable line. */
 static void test_holder_text(void)
 {
 	char text[400];

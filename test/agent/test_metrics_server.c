@@ -160,7 +160,7 @@ static const struct probe_input healthy = {
 	.config_valid = true,
 };
 
-/* What is wrong, and what each probe makes of it. */
+/* Failures, and the answer of each probe. */
 static void expect(const struct probe_input *in, int live, int ready, const char *what)
 {
 	facts = *in;
@@ -242,7 +242,7 @@ static void test_arguments(void)
 	CHECK_EQ(ask("GET", "/readyz?exclude=pods&verbose&exclude=config"), 200);
 	CHECK(answered("[+]pods excluded: ok\n"));
 	CHECK_EQ(ask("GET", "/readyz?exclude=nothing"), 503);
-	/* More of them than are looked at. */
+	/* More parameters than are read. */
 	CHECK_EQ(ask("GET", "/readyz?a&b&c&d&e&f&g&h&i&j&k&l&m&n&o&p&exclude=pods&exclude=config"),
 		 503);
 }
@@ -279,7 +279,7 @@ static bool join_chunks(char *to)
 	return strcmp(from, "\r\n\r\n") == 0;
 }
 
-/* What comes in pieces is the page, whole and in order. */
+/* A chunked answer is the whole page, in order. */
 static void test_pieces(void)
 {
 	struct metrics_input in = {0};
@@ -303,7 +303,7 @@ static void test_pieces(void)
 	containers = 2;
 }
 
-/* A client that goes in the middle of the page takes nothing with it. */
+/* A client that disconnects in the middle of the page does not affect the server. */
 static void test_cut(void)
 {
 	static const char request[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -322,7 +322,7 @@ static void test_cut(void)
 	CHECK_EQ(ask("GET", "/metrics"), 200);
 }
 
-/* A page of 3 MB is never there as a whole, and leaves nothing behind. */
+/* A page of 3 MB is never in memory as a whole, and its memory is freed. */
 static void test_memory(void)
 {
 	struct process_facts before, after;
@@ -349,7 +349,7 @@ static void test_memory(void)
 	containers = 2;
 }
 
-/* Clients that connected, said nothing and went have left no place taken. */
+/* Clients that connected and closed without a request free their slots. */
 static void test_idle(void)
 {
 	int idle[HTTP_PER_ADDRESS_MAX];
@@ -373,7 +373,7 @@ static void test_addresses(void)
 
 	((struct sockaddr_in *)&a.address)->sin_port = htons((uint16_t)port);
 	CHECK_EQ(metrics_server_new(event, &a, &ops, &fixture, &second), -EADDRINUSE);
-	/* An address of nobody here. */
+	/* An address that this host does not have. */
 	a = at("192.0.2.1");
 	CHECK_EQ(metrics_server_new(event, &a, &ops, &fixture, &second), -EADDRNOTAVAIL);
 	metrics_server_free(server);
@@ -388,7 +388,7 @@ int main(void)
 	struct listen_address a = at("127.0.0.1");
 
 	answer_text = calloc(1, answer_capacity);
-	/* All of it there from the start: what is resident later is the server's. */
+	/* Touched at the start: what becomes resident later is the server's. */
 	memset(answer_text, 1, answer_capacity);
 	CHECK(sd_event_new(&event) >= 0);
 	metrics_fixture_init(&fixture, 1000);

@@ -87,8 +87,8 @@ static void test_memory_grows_while_pid1_lags(void)
 	rig_close(&r);
 }
 
-/* PID 1 has written the pod's headroom and not answered yet: taking it back from the file is no
- * reason to tell him the same again, or that would never end. */
+/* PID 1 has written the pod's headroom and not answered yet: when that is taken back from the file,
+ * the call is not sent again, or that would never end. */
 static void test_no_call_twice(void)
 {
 	struct rig r;
@@ -355,7 +355,7 @@ static void test_kill_reported_before_the_restart(void)
 	rig_close(&r);
 }
 
-/* Two at once cannot be told apart by their files: the API server's word is waited for. */
+/* Two new cgroups cannot be told apart by their files: both wait for the ids of the API server. */
 static void test_two_newcomers(void)
 {
 	struct rig r;

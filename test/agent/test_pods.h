@@ -38,7 +38,8 @@ static inline struct rig_pod *pods_begin(struct rig *r, enum cgroup_driver drive
 	return p;
 }
 
-/* The API server tells of it, and app is throttled until it has been raised: to this. */
+/* The API server reports the pod, and app is throttled until its limit has been raised, which is
+ * returned. */
 static inline uint64_t pods_raise_app(struct rig *r, struct rig_pod *p)
 {
 	rig_pod_put(r, p);

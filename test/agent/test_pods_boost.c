@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscaled.dev/startup-boost from the annotation to cpu.max and back, in passes of a tenth of a
- * second: starts, restarts of either side, hands off. */
+ * second: starts, restarts of container and agent, and its end. */
 #include "test/agent/test_pods.h"
 
 #define RULE "2x 5s"
@@ -39,7 +39,7 @@ static void ready(struct rig *r, struct rig_pod *p)
 	rig_pod_put(r, p);
 }
 
-/* Passes until the limit stands, at most so many. */
+/* Runs until the limit has that value, at most so many passes; returns their number. */
 static unsigned checks_until(struct rig *r, const struct rig_pod *p, uint64_t want, unsigned most)
 {
 	unsigned n = 0;
@@ -138,11 +138,11 @@ static void restart(struct rig *r, struct rig_pod *p, struct rig_container *c)
 	rig_container_stop(r, c);
 	rig_reflex(r, 2, NULL);
 	rig_container_start(r, p, c, false);
-	/* The cgroup is there, and the API server still tells of the one before. */
+	/* The cgroup exists, and the API server still reports the previous one. */
 	rig_reflex(r, 1, NULL);
 }
 
-static void tell(struct rig *r, struct rig_pod *p, struct rig_container *c)
+static void report(struct rig *r, struct rig_pod *p, struct rig_container *c)
 {
 	c->reported = true;
 	c->unready = true;
@@ -163,7 +163,7 @@ static void test_container_restarts(enum cgroup_driver driver)
 		restart(&r, p, c);
 		CHECK_EQ(milli(&r, p), 400);
 		rig_reflex(&r, 20, pods_burn_20);
-		tell(&r, p, c);
+		report(&r, p, c);
 		rig_reflex(&r, 80, pods_burn_20);
 		CHECK_EQ(milli(&r, p), 400);
 		ready(&r, p);
@@ -188,7 +188,7 @@ static void test_agent_restarts(void)
 	held = milli(&r, p);
 	CHECK(held >= 800 && held < 2000);
 	restart(&r, p, c);
-	tell(&r, p, c);
+	report(&r, p, c);
 	rig_reflex(&r, 10, pods_burn_20);
 	CHECK_EQ(milli(&r, p), MIN(2 * held, r.daemon->host.cpu_milli));
 	rig_stop(&r);
@@ -209,7 +209,7 @@ static void test_agent_restarts(void)
 	rig_close(&r);
 }
 
-/* Its end came while nobody was there. */
+/* The boost should have ended while the agent was stopped. */
 static void test_agent_comes_late(void)
 {
 	struct rig r;
@@ -232,7 +232,7 @@ static void test_agent_comes_late(void)
 	rig_close(&r);
 }
 
-/* Ready for longer than the time when we first see it, whether or not the pod is. */
+/* First seen when ready for longer than the boost's time, whether or not the pod is ready. */
 static void test_found_running(bool pod_ready)
 {
 	struct rig r;
@@ -293,7 +293,7 @@ static void test_hands_off(enum cgroup_driver driver)
 	rig_close(&r);
 }
 
-/* The annotation goes, or another one comes. */
+/* The annotation is changed, then removed. */
 static void test_annotation_changes(void)
 {
 	struct rig r;
@@ -311,7 +311,7 @@ static void test_annotation_changes(void)
 	rig_close(&r);
 }
 
-/* A value that is not one is no boost and no sizing. */
+/* An invalid value: no boost, and the container is not sized. */
 static void test_invalid(void)
 {
 	struct rig r;
@@ -328,7 +328,7 @@ static void test_invalid(void)
 	rig_close(&r);
 }
 
-/* The administrator's bound cuts it; the kubelet's replay of the spec does not end it. */
+/* The administrator's bound limits the boost; the kubelet's echo of the spec does not end it. */
 static void test_bounds_and_echoes(void)
 {
 	struct rig r;
@@ -345,8 +345,8 @@ static void test_bounds_and_echoes(void)
 	rig_close(&r);
 }
 
-/* Another writer insists: that value stays, and the boost is not put back. */
-static void test_insister(void)
+/* An external writer repeats its value: it stays, and the boost is not written again. */
+static void test_repeated_writes(void)
 {
 	struct rig r;
 	struct rig_pod *p = begin(&r, DRIVER_CGROUPFS, "");
@@ -425,7 +425,7 @@ int main(void)
 	test_annotation_changes();
 	test_invalid();
 	test_bounds_and_echoes();
-	test_insister();
+	test_repeated_writes();
 	test_shown();
 	return check_result();
 }

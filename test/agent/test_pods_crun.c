@@ -189,9 +189,9 @@ static void test_shrinks(bool both)
 	rig_close(&r);
 }
 
-/* --- others write --- */
+/* --- external writes --- */
 
-/* Somebody writes one level, which the runtime does not have on record: it is put back at once. */
+/* An external write to one level, not of the runtime's recorded value: put back at once. */
 static void test_drift(bool both)
 {
 	struct rig r;
@@ -372,7 +372,7 @@ static void test_made_by_container(void)
 	rig_close(&r);
 }
 
-/* crun enables the controllers after it made the folder; nobody tells of the files. */
+/* crun enables the controllers after mkdir: no inotify event announces the new files. */
 static void test_files_late(void)
 {
 	struct rig r;
@@ -400,7 +400,7 @@ static void test_files_late(void)
 	rig_close(&r);
 }
 
-/* Without inotify a review finds the level that came late. */
+/* Without inotify a review finds the level that was made late. */
 static void test_late_unwatched(void)
 {
 	struct rig r;

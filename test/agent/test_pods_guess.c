@@ -62,7 +62,7 @@ static void test_sibling_restarts(enum cgroup_driver driver, uint64_t milli, uin
 	rig_run(&r, 30, NULL);
 	check_log(&r, p, milli, bytes);
 	CHECK(pods_of(&r, same)->cgroup.cg == NULL);
-	/* app comes back, and is the only one that can. */
+	/* app restarts: the new cgroup can only be its own. */
 	rig_container_start(&r, p, app, false);
 	rig_run(&r, 2, NULL);
 	CHECK(rig_cpu_milli(&r, app->unit) >= 800);
@@ -124,7 +124,7 @@ static void app_returns(struct rig *r, struct rig_pod *p)
 	CHECK(rig_cpu_milli(r, app->unit) >= 800);
 }
 
-/* The API server names the other container first, and app comes back later. */
+/* The API server reports the other container's id first, and app restarts later. */
 static void test_claimed_first(enum cgroup_driver driver)
 {
 	struct rig r;
@@ -145,7 +145,7 @@ static void test_claimed_first(enum cgroup_driver driver)
 	rig_close(&r);
 }
 
-/* app's own cgroup is named first, while the API server still has the other's old id. */
+/* app's own cgroup is reported first, while the API server still has the other's old id. */
 static void test_claimed_last(enum cgroup_driver driver)
 {
 	struct rig r;

@@ -66,7 +66,7 @@ static void test_systemd(const char *mode)
 	m = pods_of(&r, "default/web-0/app");
 	CHECK_EQ(m->state, UNIT_UNMANAGED);
 	CHECK(m->state_reason != NULL && strstr(m->state_reason, "systemd") != NULL);
-	/* Once for the pod, however often it is looked at. */
+	/* Reported once for the pod, however often it is read. */
 	rig_pod_put(&r, p);
 	rig_run(&r, 30, NULL);
 	CHECK_EQ(notes, 1);

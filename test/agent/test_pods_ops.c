@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pods as the operator sees them: what is listed and why, commands, and what a workload's pods know
- * of each other. */
+/* Pods as the operator sees them: what is listed and why, commands, and history that the pods of a
+ * workload share. */
 #include "agent/pod/pods.h"
 #include "test/agent/test_pods.h"
 #include <errno.h>
@@ -134,7 +134,8 @@ static void test_commands(enum cgroup_driver driver)
 	rig_close(&r);
 }
 
-/* Two pods of one workload: what the first has seen the second knows, and nothing counts twice. */
+/* Two pods of one workload: the second starts from the first one's history, without double
+ * counting. */
 static void test_history_of_a_workload(void)
 {
 	struct rig r;
@@ -166,7 +167,8 @@ static void burn_little(struct rig *r)
 	rig_burn(r, r->pod[0].container[0].unit, 50);
 }
 
-/* Somebody is killed in the container, whose own limit was not hit. The pod's? */
+/* A process of the container is OOM-killed below the container's own limit. pod_was_full: the pod's
+ * limit was reached. */
 static uint64_t memory_after_a_kill(bool pod_was_full)
 {
 	struct rig r;

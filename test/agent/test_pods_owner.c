@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pods and their owners: resizes of others and of our own reports, annotations that go or cannot be
- * read, names that come again, and a daemon that comes back. */
+/* Pods and their owners: resizes by others and by ourselves, annotations that are removed or
+ * invalid, names that are used again, and a daemon that restarts. */
 #include "agent/manage/persist.h"
 #include "agent/pod/pods.h"
 #include "test/agent/test_pods.h"
@@ -82,7 +82,7 @@ static void test_deferred(void)
 	rig_close(&r);
 }
 
-/* Resized while the daemon was away: known by what is on record. */
+/* Resized while the daemon was stopped: detected by the record of originals. */
 static void test_resized_meanwhile(bool ratified)
 {
 	struct rig r;
@@ -103,7 +103,7 @@ static void test_resized_meanwhile(bool ratified)
 	rig_close(&r);
 }
 
-/* What the owner takes away while it is in use goes as far as it can. */
+/* The owner's limit below use is applied as far as use allows. */
 static void test_owner_takes_memory_in_use(void)
 {
 	struct rig r;
@@ -241,8 +241,8 @@ static void test_lead_before_adoption(void)
 	rig_close(&r);
 }
 
-/* Nobody is known to have asked for it: ours again, three times, then his. */
-static void test_insisting_writer(void)
+/* The spec does not explain the external value: put back three times, then left, and suspended. */
+static void test_repeated_external_writes(void)
 {
 	struct rig r;
 	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
@@ -260,7 +260,7 @@ static void test_insisting_writer(void)
 	rig_close(&r);
 }
 
-/* What the runtime has on record it may write as often as it likes: not counted. */
+/* Values that the runtime has recorded are not counted, however often it writes them. */
 static void test_runtime_replays(enum cgroup_driver driver)
 {
 	struct rig r;
@@ -317,7 +317,7 @@ static void test_mode_off_from_auto(enum cgroup_driver driver)
 	rig_pod_put(&r, p);
 	rig_run(&r, 5, pods_burn_800);
 	pods_check_originals(&r, p);
-	/* It is still looked at, and nothing of it is on record. */
+	/* It is still read, and has no record of originals. */
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_MANAGED);
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.rule.mode, MODE_OFF);
 	CHECK_EQ(r.daemon->records.baselines.count, 0);
@@ -458,7 +458,7 @@ int main(void)
 	test_resized_meanwhile(false);
 	test_resized_meanwhile(true);
 	test_lead_before_adoption();
-	test_insisting_writer();
+	test_repeated_external_writes();
 	test_handed_back_when_it_fits();
 	test_invalid_annotation();
 	return check_result();

@@ -94,7 +94,7 @@ static void test_within_startup(void)
 	rig_close(&r);
 }
 
-/* The API server tells of the kill after the cgroup is gone, and no sample was taken. */
+/* The API server reports the kill after the cgroup was removed, and no sample was taken. */
 static void test_killed_unsampled(enum cgroup_driver driver)
 {
 	struct rig_container *app;

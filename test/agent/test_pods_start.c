@@ -78,7 +78,7 @@ static void test_held_size(void)
 	rig_close(&r);
 }
 
-/* The API server says nothing, or of the container before: after 10 s it is done. */
+/* The API server does not report the new container: after 10 s its start counts as done. */
 static void test_api_is_silent(void)
 {
 	struct rig r;
@@ -122,7 +122,7 @@ static void test_late(bool grown)
 	rig_close(&r);
 }
 
-/* A write that is not the runtime's, once the start is over, is judged as ever. */
+/* An external write after the start is treated as at any other time. */
 static void test_writer_after_the_start(void)
 {
 	struct rig r;
@@ -254,8 +254,8 @@ static void count_result(void *arg, const struct restore_result *result)
 	strcat(strcat(all->pending, result->unit), " ");
 }
 
-/* To restore is to call PID 1: not for a container that is being created, nor for the pod above it,
- * whose limits are the sum of its containers'. All else comes back, and those are named. */
+/* A restore calls PID 1: not for a container that is being created, nor for its pod's cgroup, whose
+ * limits are the sum of its containers'. Those are pending, all others are restored. */
 static void test_restore_waits(const char *name)
 {
 	struct rig r;

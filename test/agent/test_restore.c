@@ -110,7 +110,7 @@ static void test_margin(void)
 	}
 }
 
-/* Page cache that fills the room is asked back first; memory that must stay is not. */
+/* Page cache above the original is reclaimed first; unreclaimable memory is not. */
 static void test_reclaim(void)
 {
 	begin();
@@ -178,7 +178,7 @@ static void test_systemd_fails(void)
 	end();
 }
 
-/* systemd took the values and holds others all the same. */
+/* systemd accepts the call and stores other values. */
 static void test_read_back(void)
 {
 	begin();
@@ -246,11 +246,11 @@ static void test_lift(void)
 	begin();
 	r = settings();
 	fake_put(&fake, WEB "/memory.high", "200000000\n");
-	/* Not marked: somebody else's. */
+	/* Not marked as ours: left alone. */
 	CHECK_EQ(restore_lift(&r, &records), 0);
 	check_file(WEB "/memory.high", "200000000\n");
 	records.items[0].high = BASELINE_HIGH_LOWERED;
-	/* The property is high already: systemd is not asked to re-assert anything. */
+	/* The stored property is high already: no call to systemd. */
 	CHECK_EQ(restore_lift(&r, &records), 1);
 	check_file(WEB "/memory.high", "max\n");
 	check_file(WEB "/memory.max", "1073741824\n");
@@ -259,7 +259,7 @@ static void test_lift(void)
 	CHECK_EQ(records.items[0].high, BASELINE_HIGH_KEPT);
 	CHECK_EQ(restore_lift(&r, &records), 0);
 	end();
-	/* systemd holds the low value and an older memory.max: neither may come back. */
+	/* systemd stores the low value and an older memory.max: neither may be written again. */
 	begin();
 	r = settings();
 	fake_put(&fake, WEB "/memory.high", "200000000\n");
@@ -273,7 +273,7 @@ static void test_lift(void)
 	end();
 }
 
-/* The call to PID 1 takes its time, and the unit grows as far as its file lets it. */
+/* The call to PID 1 takes some time, and the unit grows up to its file's limit. */
 static void test_growth_while_pid1_lags(void)
 {
 	static const struct {
@@ -314,8 +314,8 @@ static void test_growth_under_a_higher_property(void)
 	end();
 }
 
-/* It grew between the reading of its use and the write: left, and systemd is sent what is in force.
- */
+/* Use has grown between its read and the write: the limit is left, and systemd is sent the present
+ * value. */
 static void test_growth_before_the_write(void)
 {
 	static const struct {

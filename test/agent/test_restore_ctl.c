@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `vscalectl restore` and `lift` with the daemon dead. */
+/* `vscalectl restore` and `lift` without a daemon. */
 #include "agent/base/lock.h"
 #include "agent/ctl/ctl.h"
 #include "agent/restore/restore_systemd.h"
@@ -55,7 +55,7 @@ static int run_ctl(const char *dir, const char *word, const char *name, const ch
 	return r;
 }
 
-/* A pod by its name; what the API server still has is said, since nobody is there to tell it. */
+/* A pod by its name; without a daemon the spec is not changed: what stays in it is printed. */
 static void test_pod(const char *dir)
 {
 	int state = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -91,7 +91,7 @@ static void test_pod(const char *dir)
 	end();
 }
 
-/* The whole command with the daemon dead: exit 75 while it is too big, 0 afterwards. */
+/* The whole command without a daemon: exit 75 while use is too large, 0 afterwards. */
 static void test_command(const char *dir)
 {
 	int state = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

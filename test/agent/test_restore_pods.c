@@ -7,7 +7,7 @@
 
 #define LIMITS(quota, max) ((struct limits){quota, 100000, 0, max, LIMIT_MAX})
 
-/* Every write of memory.max, in order: the inode tells whose. */
+/* Every write of memory.max, in order, with the inode of its file. */
 static struct {
 	ino_t inode;
 	uint64_t to;

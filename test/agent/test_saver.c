@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Saves beside the caller, on a disk that stalls: the temporary file is a FIFO that nobody reads,
- * so that the thread waits in open(2). */
+/* Saves in a thread, on a disk that stalls: the temporary file is a FIFO without a reader, so that
+ * the thread blocks in open(2). */
 #include "agent/base/drop.h"
 #include "agent/state/saver.h"
 #include "test/check.h"
@@ -153,7 +153,7 @@ static void test_the_end_waits(void)
 	folder_remove(dir);
 }
 
-/* What is written ends, what waits is not begun. */
+/* The write under way is completed, one that waits is not begun. */
 static void test_discard(void)
 {
 	struct saver s;

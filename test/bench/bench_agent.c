@@ -9,7 +9,7 @@
  * full records: that part is paid for twice. Files that the agent reads beside the records are
  * those of the fake tree.
  *
- * agent_cpu_250_cold_*: nothing runs. agent_cpu_250_hot_*: everybody is at its CPU limit, memory
+ * agent_cpu_250_cold_*: nothing runs. agent_cpu_250_hot_*: every unit is at its CPU limit, memory
  * close to its limit and moving. Percent of a CPU on the clock of 100 ms, samples and reviews
  * included, systemd's side left out. rss_250*: what the process holds after ten minutes of it.
  */

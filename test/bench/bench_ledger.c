@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Cost of the ledger: all that an event does with it among 250 and 1,000 containers, /proc/meminfo
- * included; and one decision among 1,000: one that fits and nobody waits, one where half of them
- * wait and all have to be looked at, and whom to ask to shrink. Medians of many, and 95th
+ * included; and one decision among 1,000: one that fits while no entry waits, one where half of
+ * them wait and all have to be read, and which entries to ask to shrink. Medians of many, and 95th
  * percentiles.
  */
 #include "cgroup/meminfo.h"
@@ -75,7 +75,7 @@ static void decide(struct ledger *l, const struct ledger_node *, uint32_t i)
 	ledger_grant(l, i % count, entries[i % count].limit + MIB);
 }
 
-/* More than there is: every entry is looked at. */
+/* More than there is: every entry is read. */
 static void decide_contested(struct ledger *l, const struct ledger_node *, uint32_t i)
 {
 	ledger_grant(l, i % count, entries[i % count].original + 2048 * GIB);
@@ -86,7 +86,7 @@ static void cancel(struct ledger *l, const struct ledger_node *, uint32_t)
 	ledger_cancel(l, asks, 16);
 }
 
-/* All of it, as when memory.events speaks: the file, the entries, the sums, a grant. */
+/* All of it, as at an event of memory.events: the file, the entries, the sums, a grant. */
 static void event(struct ledger *l, const struct ledger_node *n, uint32_t i)
 {
 	struct ledger_node read = *n;

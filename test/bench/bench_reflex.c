@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * How soon and how far a CPU limit follows a demand that steps up after a minute of idling, in a
- * model of bandwidth control (policy/backtest/sim.h) with looks, periods and arrivals at random
+ * model of bandwidth control (policy/backtest/sim.h) with passes, periods and arrivals at random
  * phases: our laws on their clocks, Autothrottle's law on its second and VPA's loop on its minutes,
  * all for the same loads. The lab measures the same on a real kernel (test/lab/kit/react.c).
  *
@@ -38,7 +38,7 @@ struct load {
 	uint64_t seed;
 };
 
-/* What a run is judged by. */
+/* The results of a run. */
 struct outcome {
 	usec_t first;       /* from the first throttled period to the first raise */
 	usec_t reach;       /* from the step to 80 % of the demand */
@@ -177,7 +177,7 @@ static struct outcome run_captain(const struct step *s, const struct load *l)
 
 /*
  * The most favourable case: limit = request, in place, at once, one container without history but
- * the idle minute, nobody who would be disrupted, and work that does not queue up.
+ * the idle minute, no disruption to avoid, and work that does not queue up.
  */
 static void vpa_round(struct vpa_pod_container *pod, usec_t age, struct watch *w, usec_t now)
 {
@@ -230,7 +230,7 @@ struct series {
 	size_t count;
 };
 
-/* What never came is later than all that did. */
+/* What was never reached sorts after all that was. */
 static void series_add(struct series *s, uint64_t value)
 {
 	s->value[s->count++] = value != 0 ? value : LIMIT_MAX;

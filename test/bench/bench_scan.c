@@ -37,8 +37,8 @@
 #define COUNT_BASE 100
 /* This host has no cgroup2 tree, or no right to make cgroups in it. */
 #define EXIT_CANNOT_RUN 77
-/* The files of the fast loop; memory.stat, eight times as dear, is read more rarely, and limits are
- * watched instead of read. */
+/* The files of the fast loop; memory.stat, which costs eight times as much, is read more rarely,
+ * and limits are watched instead of read. */
 #define WANT_LOOP                                                                                  \
 	(USAGE_CPU | USAGE_THROTTLE | USAGE_MEM | USAGE_MEM_EVENTS | USAGE_PSI_CPU | USAGE_PSI_MEM)
 #define WANT_ALL ((USAGE_MEM_LIMIT << 1) - 1)
@@ -61,7 +61,7 @@ typedef int (*scan_fn)(const struct bench *b, uint32_t index);
 /* Everything read is added up here, so that no work can be left out. */
 static volatile uint64_t sink;
 
-/* CPU time of this thread: what other people do on the machine is no cost of reading. Everything
+/* CPU time of this thread: the load of other processes is no cost of reading. Everything
  * measured happens in our own system calls. */
 static double now_usec(void)
 {
@@ -384,7 +384,7 @@ static int run_sets(struct bench *b)
 	return r;
 }
 
-/* Without the programs the other ways are measured, and the reason is said. */
+/* Without the programs the other ways are measured, and the reason is printed. */
 static int set_up_bpf(struct bench *b, int root)
 {
 	struct cg_probe probe;
@@ -410,7 +410,7 @@ static int set_up(struct bench *b)
 	if (root < 0 || mkdir(b->folder, 0755) < 0)
 		return -errno;
 	enable_controllers(b);
-	/* One descriptor per cgroup and file, and some for everybody else. */
+	/* One descriptor per cgroup and file, and some for all else. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);

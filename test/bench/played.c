@@ -13,7 +13,7 @@ static struct played {
 	struct scan_record record;
 } played[RIG_UNITS_MAX];
 static uint16_t played_count;
-/* By live_id; 0: nobody. */
+/* By live_id; 0: none. */
 static uint16_t played_at[4096];
 
 int __real_cg_scan_open(int root, uint32_t slots, struct cg_scan **ret, struct cg_probe *p);

@@ -116,7 +116,7 @@ int __wrap_inotify_add_watch(int fd, const char *path, uint32_t mask)
 static struct fake f;
 
 static const struct change changes[] = {
-	{.knob = KNOB_CPU_MAX, .to = 5000, .period_usec = 100000}, /* burst goes first */
+	{.knob = KNOB_CPU_MAX, .to = 5000, .period_usec = 100000}, /* burst is written first */
 	{.knob = KNOB_CPU_BURST, .to = 1000},
 	{.knob = KNOB_MEM_MAX, .to = 128 * MIB - 4096, .margin_bytes = MIB}, /* with the check */
 	{.knob = KNOB_MEM_MAX, .to = 256 * MIB},
@@ -166,7 +166,7 @@ static int use_cgroup(struct cg *c)
 	replaced = cg_replaced(c, f.fd, TREE_UNIT);
 	if (!fault.hit || before)
 		return 0;
-	/* What else fails tells nobody that it is gone. */
+	/* Only ENOENT means that the cgroup is gone. */
 	CHECK_EQ(replaced, fault.error == ENOENT);
 	return -fault.error;
 }
@@ -265,8 +265,8 @@ static bool leads_to(int fd, const char *path)
 	       a.st_dev == b.st_dev;
 }
 
-/* The number that an event loop knows is nobody else's while the controller is off, and leads to
- * the file again when it is back. */
+/* The descriptor number in the event loop is not reused while the controller is disabled, and
+ * refers to the file again when it is enabled. */
 static void test_events_fd_stays_ours(void)
 {
 	OWN(drop_cg) struct cg *c = NULL;

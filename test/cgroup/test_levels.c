@@ -19,7 +19,7 @@
 #define LIMITS (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
 
 static struct fake f;
-static char order[128]; /* the levels written to, as inotify tells them */
+static char order[128]; /* the levels written to, as inotify reports them */
 
 static void put(const char *folder, const char *cpu, const char *mem)
 {
@@ -90,7 +90,7 @@ static void test_limits(void)
 	/* crun 1.21: systemd has rounded up */
 	put(SCOPE, "34000 100000\n", "67108864\n");
 	check_limits(33300, 64 * MIB);
-	/* somebody wrote at the scope, or took the inner one away */
+	/* an external write to the scope, or the inner level has no limit */
 	put(SCOPE, "20000 100000\n", "33554432\n");
 	check_limits(20000, 32 * MIB);
 	put(INNER, "max 100000\n", "max\n");
@@ -101,7 +101,7 @@ static void test_limits(void)
 	check_limits(40000, LIMIT_MAX);
 }
 
-/* Runc makes none, and what is no scope has none. */
+/* runc makes no inner level, and what is no scope has none. */
 static void test_single(void)
 {
 	OWN(drop_cg) struct cg *c = NULL;
@@ -206,7 +206,7 @@ static void note(void *, const struct cg_watch_event *e)
 {
 	size_t len = strlen(order);
 
-	/* a plain file tells of its truncation, and a quota may have moved a burst */
+	/* a plain file has an event for its truncation, and a quota may have moved a burst */
 	if (e->what == CG_WATCH_LIMIT && (len == 0 || order[len - 1] != '0' + (char)e->cookie))
 		snprintf(order + len, sizeof order - len, "%s%" PRIu64, len ? " " : "", e->cookie);
 }
@@ -284,7 +284,7 @@ static void test_write_inner(void)
 	both("memory.max", "max\n", "134217728\n");
 	check_write((struct change){.knob = KNOB_MEM_HIGH, .to = 100 * MIB}, APPLY_DONE, "2");
 	both("memory.high", "max\n", "104857600\n");
-	/* nobody has one: the inner level gets it */
+	/* neither level has a limit: the inner one gets it */
 	put(INNER, "max 100000\n", "max\n");
 	check_write(mem(128 * MIB, 0), APPLY_DONE, "2");
 	both("memory.max", "max\n", "134217728\n");
@@ -448,7 +448,7 @@ static void test_files_late(void)
 	CHECK_EQ(cg_levels_check(c), 0);
 }
 
-/* A folder of that name below what is no container's scope is anybody's. */
+/* A folder of that name below a scope that is no container's is not an inner level. */
 static void test_names(void)
 {
 	OWN(drop_cg) struct cg *c = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Cgroups made and removed, as the running kernel tells them. */
+/* Cgroups made and removed, as the running kernel reports them. */
 #include "cgroup/bpf/kernel/life.h"
 #include "cgroup/bpf/watch_bpf.h"
 #include "cgroup/reader.h"
@@ -15,7 +15,7 @@
 
 static struct live live;
 
-/* Events of the own folder; other people make cgroups, too. */
+/* Events of the own folder; other processes make cgroups, too. */
 struct received {
 	struct cg_life_event event[EVENTS_MAX];
 	char path[EVENTS_MAX][LIFE_PATH_BYTES];
@@ -65,7 +65,7 @@ static void test_one(struct cg_life *l)
 	CHECK_EQ(h.count, 2);
 }
 
-/* More than the ring holds while nobody drains: what is there is reported, and that some is not. */
+/* More events than the ring holds: those kept are reported, and the count of lost ones. */
 static void test_overflow(struct cg_life *l)
 {
 	const uint64_t made = 2 * (LIFE_RING_BYTES / sizeof(struct life_record));

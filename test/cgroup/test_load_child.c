@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a loading process gives back, and what happens when it gives nothing. */
+/* The descriptors that a loading process returns, and its failures. */
 #include "cgroup/bpf/load_child.h"
 #include "policy/base/base.h"
 #include "test/check.h"
@@ -77,7 +77,7 @@ static void test_loaded(void)
 	cg_load_drop(&a);
 	CHECK_EQ(fake_open_fds(), fds + 1);
 	close(from);
-	/* Nobody is left behind. */
+	/* No child process is left. */
 	CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
 }
 
@@ -108,7 +108,7 @@ static void test_failed(void)
 	CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
 }
 
-/* This process has room for one of the two descriptors: said, and none leaks. */
+/* This process has room for one of the two descriptors: an error, and none leaks. */
 static void test_no_room(void)
 {
 	struct cg_load_result a = {0};

@@ -125,7 +125,7 @@ static void test_cpu_stat(void)
 		 0);
 	CHECK(s.has_throttle && s.nr_periods == 160 && s.nr_throttled == 158);
 	CHECK(s.throttled_usec == 26000000 && s.usage_usec == 29500000);
-	/* another order, and keys nobody knows yet, even if their values are no numbers */
+	/* another order, and unknown keys, even if their values are no numbers */
 	CHECK_EQ(cg_parse_cpu_stat(S("throttled_usec 3\nnew some=1 full=2\nnr_throttled 2\n"
 				     "nr_periods 1\nusage_usec 4\n"),
 				   &s),

@@ -28,7 +28,7 @@ static struct cg *open_cg(const char *name)
 	return c;
 }
 
-/* One framed look: 1 where the files and the pass agree in every part. */
+/* One pass between two reads of the files: 1 where both agree in every part. */
 static int look(struct cg *c, uint32_t slot, struct usage *ret)
 {
 	struct usage before, after;
@@ -90,7 +90,7 @@ static void test_limits(void)
 	cg_scan_remove(scan, slot);
 }
 
-/* Time with nobody looking at the pressure files. */
+/* Five seconds without a read of the pressure files. */
 static void test_pressure_age(struct cg *c, uint32_t slot)
 {
 	struct usage u, after;
@@ -107,7 +107,7 @@ static void test_pressure_age(struct cg *c, uint32_t slot)
 	CHECK(lag <= AGGREGATION_USEC);
 }
 
-/* Counters only rise, so that every look must agree; what comes and goes must agree at times. */
+/* Counters only rise, so that every pass must agree; values that vary must agree at times. */
 static void test_load(void)
 {
 	OWN(drop_cg) struct cg *c = NULL;
@@ -311,7 +311,7 @@ static void test_prove(struct cg_probe *p)
 	CHECK_EQ(cg_scan_prove(scan, c, p), -ENODEV);
 }
 
-/* A reader whose root is removed says so, and a folder that is no cgroup is refused. */
+/* A reader whose root is removed returns an error, and a folder that is no cgroup is refused. */
 static void test_root(void)
 {
 	OWN(drop_cg_scan) struct cg_scan *s = NULL;

@@ -82,7 +82,7 @@ static void test_parts(void)
 	CHECK_EQ(scan_record_decode(&good, sizeof good, &e, &u), 0);
 	CHECK_EQ(u.have, USAGE_MEM_LIMIT);
 	CHECK_EQ(u.limits.mem_max, 300 * PAGE);
-	/* nonsense in a part that nobody wants does no harm */
+	/* invalid values in a part that is not wanted are ignored */
 	rec = good;
 	rec.quota_nsec = 0;
 	CHECK_EQ(scan_record_decode(&rec, sizeof rec, &e, &u), 0);
@@ -143,7 +143,7 @@ static void test_refused(void)
 	CHECK_EQ(u.have, 77);
 }
 
-/* A value between two looks agrees; below or above, in any of the fields, its part differs. */
+/* A value between two reads agrees; below or above, in any of the fields, its part differs. */
 static void test_differs(void)
 {
 	struct usage before, u, after;

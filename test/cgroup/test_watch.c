@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The inotify watch on a fake tree: who wrote what, which children came and went. */
+/* The inotify watch on a fake tree: writes of files, and children that are made and removed. */
 #include "cgroup/watch.h"
 #include "cgroup/writer.h"
 #include "test/cgroup/tree.h"

@@ -84,8 +84,8 @@ as_before()
 		and not meta.annotations['vscaled.dev/status']"
 }
 
-# told: the spec has what the cgroups have, and the kubelet is done with it
-told()
+# ratified: the spec has the limits of the cgroups, and the kubelet has carried it out
+ratified()
 {
 	pod_is web "meta.generation > 1 and status.observedGeneration == meta.generation
 		and not any(t.startswith('PodResize') for t in cond) and meta.annotations['vscaled.dev/status']"
@@ -127,7 +127,7 @@ printf '%4s  %-43s  %s\n' '' 'web: cpu              memory' 'cache: cpu         
 (pause 8 && go_on cache) &
 show_seconds "$SECONDS_LIVE" 110 110 "${CONTAINERS[@]}"
 go_on cache # it needs little again
-wait_until 20 told || fail "the API server was not told"
+wait_until 20 ratified || fail "the pod's spec was not updated"
 kill "$follower"
 follower=''
 

@@ -117,7 +117,7 @@ check("probes use different ports", new Set(["startupProbe", "livenessProbe", "r
 check("secrets", !objects.some((o) => o.kind === "Secret"));
 check("pod security of the namespace", find("Namespace", "vscaled").metadata.labels["pod-security.kubernetes.io/enforce"] === "privileged");
 
-// --- OpenShift: nothing that the pod does not have, and for nobody else
+// --- OpenShift: no more than what the pod uses, and for no other user
 check("the SELinux type", agent.securityContext.seLinuxOptions?.type === (openshift ? "spc_t" : undefined),
   agent.securityContext.seLinuxOptions);
 same("constraints", objects.filter((o) => o.kind === "SecurityContextConstraints").map((o) => o.metadata.name),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A status annotation that anybody may have written: refused, or positive amounts within bounds. */
+/* A status annotation, written by any client: refused, or positive amounts within bounds. */
 #include "agent/kube/model/published.h"
 #include "policy/history/prior.h"
 #include "policy/types/profile.h"

@@ -82,9 +82,9 @@ void rig_set_held(struct rig *g, size_t pod, enum resource r, uint64_t value);
 void rig_grow(struct rig *g, size_t pod, uint64_t use, uint64_t slope);
 /* A user changes the spec. */
 void rig_user(struct rig *g, size_t pod, enum resource r, uint64_t limit);
-/* The same, and the watch does not tell of it yet. */
+/* The same, before the watch reports it. */
 void rig_user_unseen(struct rig *g, size_t pod, enum resource r, uint64_t limit);
-/* The watch tells of the object as it is now. */
+/* The watch reports the object as it is now. */
 void rig_show(struct rig *g, size_t pod);
 void rig_gone(struct rig *g, size_t pod);
 void rig_fail(struct rig *g, const char *what, unsigned count, unsigned status, const char *body);
@@ -97,5 +97,5 @@ int server_start(void *ctx, const struct kube_request *r, kube_done_fn *done, vo
 void server_cancel(void *ctx, struct kube_call *call);
 void server_deliver(struct rig *g, struct rig_call *c);
 void server_kubelet(struct rig *g, struct rig_pod *p);
-/* The watch tells of the newest object. */
+/* The watch reports the newest object. */
 void server_show(struct rig *g, struct rig_pod *p);

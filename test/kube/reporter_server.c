@@ -47,7 +47,7 @@ static char *pod_json(const struct rig_pod *p)
 	return text;
 }
 
-/* The watch tells of the newest object. */
+/* The watch reports the newest object. */
 void server_show(struct rig *g, struct rig_pod *p)
 {
 	char *text = pod_json(p);
@@ -128,7 +128,7 @@ static struct rig_pod *take(struct rig *g, const struct kube_request *r, const c
 	cJSON *body = cJSON_Parse(r->body);
 	const cJSON *about = cJSON_GetObjectItem(body, *kind == 'e' ? "regarding" : "metadata");
 	const char *uid = cJSON_GetStringValue(cJSON_GetObjectItem(about, "uid"));
-	size_t i = uid ? pod_of(g, uid) : 0; /* the series of an Event names nobody */
+	size_t i = uid ? pod_of(g, uid) : 0; /* the PATCH of an Event's series names no pod */
 	struct rig_pod *p = i < g->count ? &g->pods[i] : NULL;
 	char mark[32];
 

@@ -18,7 +18,7 @@ static void ok(struct script_conn *c)
 	script_answer(c, "200 OK", JSON, "{\"ok\":true}");
 }
 
-/* What was sent comes back. */
+/* Answers with the request. */
 static void echo(struct script_conn *c)
 {
 	char text[sizeof c->head + sizeof c->body];

@@ -85,7 +85,7 @@ static void vanish(struct script_conn *)
 	_exit(0);
 }
 
-/* b and c come, b changes, c goes; then silence until the mode is another. */
+/* b and c are added, b changes, c is deleted; then no event until the mode changes. */
 static void stream_good(struct script_conn *c)
 {
 	static const char bookmark[] =
@@ -203,7 +203,8 @@ static void list_large(struct script_conn *c)
 	script_text(c, "0\r\n\r\n");
 }
 
-/* b comes, grows and goes while nobody can read it; the same with c, that is no Pod; d is well. */
+/* b is changed and deleted by events too large to read, c deleted by one that is no valid Pod; d is
+ * added, then changed by an event too large to read. */
 static void stream_large(struct script_conn *c)
 {
 	static const char odd[] =

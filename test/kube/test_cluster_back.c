@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Originals that go back into the spec: every way to take a pod away from us. */
+/* Originals are restored in the spec, however the management of a pod ends. */
 #include "agent/manage/managed_facts.h"
 #include "test/kube/test_cluster.h"
 
@@ -31,7 +31,7 @@ static void test_mode_off(enum cgroup_driver driver)
 	crig_close(&c);
 }
 
-/* Taken away while nobody was there to see it. */
+/* The annotation changes while the agent is stopped. */
 static void test_meanwhile(const char *mode)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
@@ -45,7 +45,7 @@ static void test_meanwhile(const char *mode)
 	crig_close(&c);
 }
 
-/* What the owner sets once it is his again stays. */
+/* What the owner sets after the pod was handed back stays. */
 static void test_owner_afterwards(void)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
@@ -63,8 +63,8 @@ static void test_owner_afterwards(void)
 	crig_close(&c);
 }
 
-/* The API server has it, the kubelet has not, and we are gone: what stands there is no value of the
- * owner's. */
+/* The API server has stored our resize, the kubelet has not carried it out, and the agent has
+ * stopped: the spec's value is not taken for the owner's. */
 static void test_gone_before_the_echo(void)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
@@ -105,8 +105,8 @@ static void burn_both(struct rig *r)
 	rig_burn(r, r->pod[0].container[1].unit, 600);
 }
 
-/* One of two containers is taken out of the list; the other one stays ours and keeps its size.
- * again: and nobody was there to see it. */
+/* One of two containers is removed from the list; the other one stays managed and keeps its size.
+ * again: while the agent is stopped. */
 static void test_one_of_two(bool again)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, "{\"vscaled.dev/mode\":\"Auto\"}");
@@ -130,7 +130,7 @@ static void test_one_of_two(bool again)
 	CHECK_EQ(crig_spec(&c, p, "log", RESOURCE_CPU), 300);
 	CHECK_EQ(rig_cpu_milli(&c.rig, p->container[1].unit), 300);
 	CHECK(crig_spec(&c, p, "app", RESOURCE_CPU) >= app);
-	/* And its record goes, not before. */
+	/* Its record is removed, not before. */
 	CHECK(managed_find(&c.rig.daemon->units, "default/web-0/log") == NULL);
 	CHECK(managed_find(&c.rig.daemon->units, "default/web-0/app") != NULL);
 	crig_close(&c);
@@ -143,8 +143,8 @@ static bool is_adopted(struct crig *x)
 	return m != NULL && m->control.resource[RESOURCE_CPU].original == 500;
 }
 
-/* The owner's resize, while nobody was there, of a pod whose spec held values of ours: his is the
- * new original, what he left alone is not. */
+/* The owner resizes CPU while the agent is stopped, in a spec that has values of ours: the owner's
+ * value is the new original, our memory limit is not. */
 static void test_owner_meanwhile(void)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
@@ -207,7 +207,7 @@ static void grow(struct rig *r)
 	rig_grow(r, app_of(&r->pod[0]), 8 * MIB);
 }
 
-/* app has grown, and headroom for it stands in the spec, carried out. */
+/* app has grown, and the spec has headroom for it, carried out. */
 static struct rig_pod *begin_grown(enum cgroup_driver driver)
 {
 	struct rig_pod *p = begin(driver, NULL,
@@ -235,7 +235,7 @@ static void check_memory_back(struct rig_pod *p)
 	CHECK_EQ(c.rig.kills, 0);
 }
 
-/* Its owner changes another resource: what we put into the spec of this one still goes back. */
+/* The owner changes another resource: our value of this one is still restored. */
 static void test_owner_changed_another(enum cgroup_driver driver)
 {
 	struct rig_pod *p = begin_grown(driver);
@@ -258,7 +258,7 @@ static void test_owner_changed_another(enum cgroup_driver driver)
 	crig_close(&c);
 }
 
-/* What was used last is not what is used when the spec's turn comes. */
+/* Use has changed by the time the spec is restored. */
 static void test_memory_freed_last(enum cgroup_driver driver)
 {
 	struct rig_pod *p = begin_grown(driver);
@@ -278,8 +278,8 @@ static bool is_lower(struct crig *x)
 	return memory_of(x) < 150 * MIB;
 }
 
-/* The kubelet replays the spec between the cgroup's way back and the spec's own, and use grows into
- * it: the original is owed until it stands in the spec. */
+/* The kubelet replays the spec after the cgroup was restored and before the spec is, and use grows
+ * into it: the record is kept until the spec has the original. */
 static void test_use_holds_the_spec(enum cgroup_driver driver)
 {
 	struct rig_pod *p = begin_grown(driver);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A pod of a workload that this node has never seen starts from what the workload's pods on other
- * nodes publish; annotations that make no sense change nothing. */
+ * nodes publish; invalid annotations change nothing. */
 #include "agent/base/json.h"
 #include "agent/kube/model/published.h"
 #include "test/kube/test_cluster.h"
@@ -34,7 +34,7 @@ static void add_kin(const char *name, const char *owner, const char *labels, con
 	crig_debug(&c, "pods", body);
 }
 
-/* What an agent writes of a container that needs so much. */
+/* The status annotation of a container with this demand. */
 static void add_sized_kin(const char *name, const char *owner, const char *labels, uint64_t milli,
 			  uint64_t bytes)
 {
@@ -205,7 +205,7 @@ static void test_greedy(const char *annotations, uint64_t milli)
 	crig_close(&c);
 }
 
-/* A list that fails is sent again a minute later; nobody waits for it. */
+/* A failed list is requested again a minute later; sizing does not wait for it. */
 static void test_fails(void)
 {
 	open_rig();
@@ -230,7 +230,7 @@ static bool has_published(struct crig *x)
 	return text != NULL && strstr(text, "recommendation") != NULL;
 }
 
-/* It publishes what it saw itself, in mode Off as well. */
+/* The pod's own recommendation is published, in mode Off as well. */
 static void test_publishes(const char *annotations)
 {
 	OWN(drop_kube_pod) struct kube_pod *pod = NULL;
@@ -299,8 +299,8 @@ static void check_described(const char *body, const char *text)
 	CHECK(strstr(shown, text) != NULL);
 }
 
-/* Of a workload without a pod on this node: its kin are asked for at the first description, and
- * known at the next one. */
+/* A workload without a pod on this node: its kin are requested at the first description, and known
+ * at the next one. */
 static void test_described(void)
 {
 	static const char *const bad[] = {"{",

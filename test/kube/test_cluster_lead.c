@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The spec is ahead of use: whoever makes the kubelet write all values of it ends no process. */
+/* The spec is ahead of use: when the kubelet writes all values of it, no process is killed. */
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/persist.h"
 #include "test/kube/test_cluster.h"
@@ -22,7 +22,7 @@ static uint64_t use_of(struct rig_pod *p)
 	return rig_bytes(&c.rig, app_of(p), "memory.current");
 }
 
-/* Its owner changes the CPU limit alone every other second, and the kubelet writes all values. */
+/* The owner changes the CPU limit alone every other second, and the kubelet writes all values. */
 static void test_owner_resizes_cpu(enum cgroup_driver driver)
 {
 	struct rig_pod *p = begin(driver, NULL, AUTO);
@@ -38,7 +38,7 @@ static void test_owner_resizes_cpu(enum cgroup_driver driver)
 	}
 	CHECK(use_of(p) > 120 * MIB);
 	CHECK_EQ(c.rig.kills, 0);
-	/* The owner's CPU is adopted, and nobody takes our memory for his. */
+	/* The owner's CPU is adopted; our memory limit is not taken for the owner's. */
 	CHECK(c.rig.events[EVENT_DRIFT_ADOPTED] > 0);
 	CHECK_EQ(crig_lines(&c, EVENT_DRIFT_ADOPTED, "memory"), 0);
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_GAVE_WAY], 0);
@@ -53,7 +53,7 @@ static bool spec_is_safe(struct crig *x)
 	return crig_spec(x, p, "app", RESOURCE_MEMORY) >= use_of(p) + 16 * MIB;
 }
 
-/* Its owner sets a memory limit below what is used: answered before the kubelet gets there. */
+/* The owner sets a memory limit below use: answered before the kubelet writes it. */
 static void test_owner_lowers_memory(enum cgroup_driver driver)
 {
 	struct rig_pod *p = begin(driver, NULL, AUTO);
@@ -139,7 +139,7 @@ static void test_pause_in_growth(enum cgroup_driver driver)
 }
 
 /* A late writer, such as a slow PID 1, lowers the limit below the headroom that the file held: the
- * headroom comes back, not use and a margin. */
+ * headroom is restored, not use and a margin. */
 static void test_late_writer_leaves_headroom(unsigned pause_seconds)
 {
 	struct rig_pod *p = begin(DRIVER_SYSTEMD, NULL, AUTO);
@@ -191,7 +191,7 @@ static void test_what_cannot_be_ratified(void)
 	crig_close(&c);
 }
 
-/* A CPU manager names CPUs for its containers: seen within a sample, gone with a review. */
+/* A CPU manager sets cpusets of its containers: detected within a sample, forgotten at a review. */
 static bool is_seen(struct crig *x)
 {
 	return x->rig.daemon->host.cpu_manager;
@@ -276,8 +276,8 @@ static bool is_back(struct crig *x)
 	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY) == GIB;
 }
 
-/* The watch lags, an owner raises the limit, and what leads overwrites that without knowing: the
- * owner's limit is adopted as soon as the watch shows it, and the spec gets it back. */
+/* The watch lags, an owner raises the limit, and a lead overwrites that value unseen: the owner's
+ * limit is adopted as soon as the watch shows it, and written to the spec again. */
 static void test_owner_is_overtaken(void)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, MEMORY_ONLY);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a list and a watch may lack or hold without hurting anybody. */
+/* What a list and a watch may lack or contain without harm to the pods in them. */
 #include "agent/manage/managed_facts.h"
 #include "test/kube/test_cluster.h"
 
@@ -18,8 +18,8 @@ static char *large_spec(void)
 
 #define EVIL "/api/v1/namespaces/default/pods/evil-0?gracePeriodSeconds=0"
 
-/* One pod of another owner that is too large blinds nobody, as long as it is there and when it
- * changes and goes. */
+/* A pod that is too large to read does not stop the management of another one: neither while it
+ * exists, nor when it changes and is deleted. */
 static void test_large_neighbour(void)
 {
 	OWN(drop_free) char *spec = large_spec();
@@ -62,7 +62,7 @@ static int revision(void)
 	return rv;
 }
 
-/* From now on caches show what was there then. */
+/* From now on caches show the objects as of that time. */
 static void lag(int rv)
 {
 	char body[64];
@@ -83,7 +83,7 @@ static void check_kept(const struct rig_pod *p)
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 1);
 }
 
-/* What it had before us goes back into the spec: nothing was forgotten. */
+/* The originals are restored in the spec: no record was lost. */
 static void check_goes_back(struct rig_pod *p)
 {
 	crig_annotate(&c, p, "mode", NULL);
@@ -124,7 +124,7 @@ static void test_relist_from_a_lagging_cache(void)
 	crig_close(&c);
 }
 
-/* The agent starts anew and meets that server first. */
+/* The agent restarts and connects to that server first. */
 static void test_first_list_from_a_lagging_cache(void)
 {
 	int before;
@@ -140,7 +140,8 @@ static void test_first_list_from_a_lagging_cache(void)
 	crig_close(&c);
 }
 
-/* A pod ends while no agent runs: its records go after a second list, which is asked for. */
+/* A pod ends while no agent runs: its records are removed after a second list, which is requested.
+ */
 static void test_ended_unseen(void)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);

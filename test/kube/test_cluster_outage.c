@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* An API server that is not there: sizing, probes, and one report per changed pod afterwards. */
+/* An unreachable API server: sizing, probes, and one report per changed pod afterwards. */
 #include "test/kube/test_cluster.h"
 
 #define PODS 3
@@ -36,7 +36,7 @@ static unsigned probe(const char *path)
 	return status;
 }
 
-/* Several changes of every pod while nobody listens; then one resize each, with the newest. */
+/* Several changes of every pod while the server is down; then one resize each, with the newest. */
 static void test_comes_back(void)
 {
 	static const char *const names[PODS] = {"web-0", "web-1", "web-2"};
@@ -70,7 +70,7 @@ static void test_comes_back(void)
 	crig_close(&c);
 }
 
-/* Dead from the first moment: nothing is known of pods, and the probes say so. */
+/* Unreachable from the start: no pods are known, and the probes show that. */
 static void test_never_there(void)
 {
 	struct rig_pod *p;
@@ -91,7 +91,8 @@ static void test_never_there(void)
 	crig_close(&c);
 }
 
-/* A restart of the agent in the outage: the records know the originals, the tree the values. */
+/* A restart of the agent in the outage: the originals are in the records, the values in the
+ * cgroups. */
 static void test_restart_in_outage(void)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A pod of a workload that neither this node nor another one knows starts from what a Prometheus
- * server has recorded. VSCALED_PROMETHEUS: its address, with the data of prometheus_history.sh; a
- * second address where nobody answers: VSCALED_NOBODY. */
+ * server has recorded. VSCALED_PROMETHEUS: its address, with the data of prometheus_history.sh; an
+ * address without a server: VSCALED_NOBODY. */
 #include "agent/manage/managed_facts.h"
 #include "test/kube/test_cluster.h"
 
@@ -75,7 +75,7 @@ static void test_answered(const char *url)
 	crig_close(&c);
 }
 
-/* Nobody there, or a query that is refused: told once, and the pod is sized without it. */
+/* No server, or a query that is refused: reported once, and the pod is sized without it. */
 static void test_failed(const char *url, const char *more)
 {
 	open_with(url, more);
@@ -87,7 +87,7 @@ static void test_failed(const char *url, const char *more)
 	crig_close(&c);
 }
 
-/* It knows nothing of it. */
+/* The server has no data of the pod. */
 static void test_nothing(const char *url)
 {
 	open_with(url, ", matchers: 'cluster=\"other\"'");
@@ -100,12 +100,12 @@ static void test_nothing(const char *url)
 
 int main(void)
 {
-	const char *url = getenv("VSCALED_PROMETHEUS"), *nobody = getenv("VSCALED_NOBODY");
+	const char *url = getenv("VSCALED_PROMETHEUS"), *unreachable = getenv("VSCALED_NOBODY");
 
-	if (url == NULL || nobody == NULL)
+	if (url == NULL || unreachable == NULL)
 		return check_skip("VSCALED_PROMETHEUS is not set: run prometheus_history.sh");
 	test_answered(url);
-	test_failed(nobody, "");
+	test_failed(unreachable, "");
 	test_failed(url, ", matchers: 'no-matcher'");
 	test_nothing(url);
 	return check_result();

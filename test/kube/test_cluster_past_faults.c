@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A Prometheus server that is slow, sends more than it was asked for, or lies: told once, little is
- * kept of it, and the pod is sized all the same. */
+/* A Prometheus server that is slow, sends more than was requested, or wrong data: reported once,
+ * little of the answer is kept, and the pod is sized all the same. */
 #include "test/kube/test_cluster.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -88,7 +88,7 @@ static bool is_original(struct crig *)
 	return request(RESOURCE_CPU) == 100 && request(RESOURCE_MEMORY) == 16 * MIB;
 }
 
-/* Starved, then idle, then more than it may have; at last not vscaled's any more. */
+/* Starved, then idle, then above its maximum; at last not managed any more. */
 static void test_moves(enum cgroup_driver driver, const char *annotations)
 {
 	struct rig_pod *p = begin_pod(driver, annotations, WITH_REQUESTS);
@@ -131,7 +131,7 @@ static bool original_is_reported(struct crig *x)
 	return text != NULL && strstr(text, "\"originalRequest\":\"100m\"") != NULL;
 }
 
-/* The node's records are lost: the original requests come back from the annotation. */
+/* The node's records are lost: the original requests are read from the annotation. */
 static void test_lost_records(void)
 {
 	static const char *const files[] = {"baseline", "baseline-copy", "history"};
@@ -195,7 +195,7 @@ static void test_autoscaled(void)
 	crig_close(&c);
 }
 
-/* The list of autoscalers always fails: requests wait, and that is told once. */
+/* The list of autoscalers always fails: requests wait, and that is reported once. */
 static void test_autoscalers_fail(void)
 {
 	crig_open(&c, NULL, NULL);

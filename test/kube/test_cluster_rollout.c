@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* vscaled.dev/rollout on a namespace: half of a workload's pods are sized, and what hurts them
+/* vscaled.dev/rollout on a namespace: half of a workload's pods are sized, and harm to them
  * stops it. web-0 and web-4 are of the half, by the hash. */
 #include "test/kube/test_cluster.h"
 

@@ -45,8 +45,7 @@ static bool is_warned(struct crig *x)
 	return crig_events(x, "InvalidAnnotation") == 1;
 }
 
-/* A pod that was never looked at is found when a rule names it, and handed back without the rule.
- */
+/* A pod that no rule had selected is managed once a rule names it, and handed back without it. */
 static void test_reload(void)
 {
 	OWN(drop_free) char *shown = NULL;

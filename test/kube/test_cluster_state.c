@@ -114,7 +114,7 @@ static void check_untouched(struct rig_pod *p)
 	CHECK_EQ(crig_requests(&c, "PATCH /api/v1/namespaces/default/pods/web-0", 0), 0);
 }
 
-/* What the annotation says cannot be: it is not written to, whatever it says. */
+/* The annotation has no valid originals: the container is not written to. */
 static void test_unknown(const char *status)
 {
 	struct rig_pod *p = lose_state(DRIVER_CGROUPFS);
@@ -174,8 +174,8 @@ static bool on_disk(const char *name)
 	return faccessat(c.rig.daemon->records.dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* The mark that originals are lost cannot be made. Without it the next start would take a file of
- * some records for one of all: so none is saved, and nobody new is written to. */
+/* The mark that originals are lost cannot be created. Without it the next start would take an
+ * incomplete file for a complete one: so none is saved, and no new container is sized. */
 static void test_mark_not_made(void)
 {
 	struct rig_pod *p = lose_state(DRIVER_CGROUPFS), *other;
@@ -188,7 +188,7 @@ static void test_mark_not_made(void)
 	CHECK(!on_disk("originals-lost"));
 	CHECK(!on_disk("baseline"));
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(other)), 200);
-	/* Told at the start, and when it is another error. */
+	/* Reported at the start, and when it is another error. */
 	CHECK_EQ(crig_lines(&c, EVENT_STATE_UNSAVED, "originals-lost"), 0);
 	full_error = EROFS;
 	rig_run(&c.rig, 40, burn_699);
@@ -207,7 +207,7 @@ static void test_mark_not_made(void)
 	crig_close(&c);
 }
 
-/* The same, and the agent ends before it could be made. */
+/* The same, and the agent ends before the mark could be created. */
 static void test_mark_never_made(void)
 {
 	struct rig_pod *p = lose_state(DRIVER_CGROUPFS);
@@ -226,7 +226,7 @@ static void test_mark_never_made(void)
 	crig_close(&c);
 }
 
-/* Bytes of the records are others, or the end is missing. */
+/* Bytes of the records are changed, or the end is missing. */
 static void damage(int dir, const char *name, bool cut)
 {
 	OWN(drop_fd) int fd = openat(dir, name, O_RDWR | O_CLOEXEC);
@@ -294,9 +294,9 @@ static void check_restore(struct rig_pod *p)
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
 }
 
-/* Both files are damaged, and at first the API server is away: the mark stands before anything is
- * recorded, and nothing is written until the originals have been read from the status annotation.
- */
+/* Both files are damaged, and at first the API server is unreachable: the mark is made before
+ * anything is recorded, and nothing is written until the originals have been read from the status
+ * annotation. */
 static void test_damaged(enum cgroup_driver driver, bool cut)
 {
 	struct rig_pod *p = damage_state(driver, true, cut);
@@ -369,7 +369,7 @@ static void test_mark_stays(void)
 	crig_close(&c);
 }
 
-/* The folder is emptied while originals are lost: the mark is made again with the records. */
+/* The folder is emptied while originals are lost: the mark is created again with the records. */
 static void test_mark_removed(void)
 {
 	static const char *const files[] = {"baseline", "baseline-copy", "originals-lost", "lock"};

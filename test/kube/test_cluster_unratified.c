@@ -100,7 +100,7 @@ static void test_other_bound(uint32_t unratified_permille, uint64_t admin_max)
 /* What the kubelet says of every resize; NULL: it carries it out. */
 static const char *verdict;
 
-/* A second of growth, and a kubelet that looks at the spec. */
+/* A second of growth, then the kubelet acts on the spec. */
 static void grow_under_kubelet(struct rig *r)
 {
 	grow(r);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where the server is and who we are: a pod's files, and the supported part of a kubeconfig. */
+/* Server address and credentials: a pod's files, and the supported part of a kubeconfig. */
 #include "agent/kube/client/config.h"
 #include "test/check.h"
 #include <errno.h>

@@ -320,7 +320,7 @@ static void test_user(void)
 	}
 }
 
-/* His resize and ours in the same moment: his stands, whatever ours was about. */
+/* A user's resize and ours at the same time: the user's stays, whatever ours has changed. */
 static void test_user_in_between(void)
 {
 	WITH(g)
@@ -427,10 +427,10 @@ static void test_order(void)
 static void test_odd_pods(void)
 {
 	WITH(g)
-	{ /* gone before it was looked at */
-		reporter_changed(g.reporter, "nobody", g.now);
+	{ /* deleted before the reporter read it */
+		reporter_changed(g.reporter, "unknown", g.now);
 		rig_run(&g, S);
-		CHECK_STR(reporter_block_text(g.reporter, "nobody"), "");
+		CHECK_STR(reporter_block_text(g.reporter, "unknown"), "");
 	}
 }
 

@@ -2,7 +2,7 @@
 /*
  * Every recorded answer to a resize or an annotation, classified; and a recorded kubelet's resize,
  * followed. The folder is $VSCALED_KUBE_RECORDED, else ../shared/kube-recorded; without it only the
- * answers kept here are looked at.
+ * answers in this file are checked.
  */
 #include "agent/kube/report/reporter_answer.h"
 #include "test/kube/reporter_rig.h"

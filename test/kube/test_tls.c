@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Who may be talked to, and who we say we are. */
+/* TLS: the server's certificate is verified, and the client's is sent. */
 #include "client_rig.h"
 #include "test/check.h"
 #include <errno.h>
@@ -57,7 +57,7 @@ static void check_refused(const char *name, const char *detail)
 	CHECK(strstr(a.detail, detail) != NULL);
 	CHECK_EQ(atomic_load(&s.share->requests), 0);
 
-	/* Only who says so talks to it all the same. */
+	/* Accepted only with insecure-skip-tls-verify. */
 	r.config.ca_file = NULL;
 	r.config.insecure = true;
 	rig_client(&r);
@@ -124,7 +124,7 @@ static void test_server_name(void)
 	script_server_stop(&s);
 }
 
-/* The authority is replaced on disk: believed from the next request on, and so is its going. */
+/* The CA is replaced on disk: the new one is used from the next request on. */
 static void test_ca_replaced(void)
 {
 	struct script_server s;
@@ -145,14 +145,14 @@ static void test_ca_replaced(void)
 	rig_write(folder, "trusted.crt", read_text("ca.crt"));
 	OWN(rig_drop) struct rig_result gone = rig_get(&r, "/ok", false);
 	CHECK_EQ(gone.error, -EKEYREJECTED);
-	/* A missing file keeps what is known. */
+	/* When the file is missing, the last CA stays in use. */
 	rig_write(folder, "trusted.crt", read_text("other.crt"));
 	OWN(rig_drop) struct rig_result back = rig_get(&r, "/ok", false);
 	CHECK_EQ(unlink(at("trusted.crt")), 0);
 	OWN(rig_drop) struct rig_result missing = rig_get(&r, "/ok", false);
 	CHECK_EQ(back.status, 200);
 	CHECK_EQ(missing.status, 200);
-	/* But nothing begins without it. */
+	/* A new client does not start without it. */
 	rig_client(&r);
 	OWN(rig_drop) struct rig_result none = rig_get(&r, "/ok", false);
 	CHECK_EQ(none.error, -ENOENT);
@@ -196,7 +196,8 @@ static void test_client_certificate(void)
 	script_server_stop(&s);
 }
 
-/* A plain server where TLS was meant, and a proxy that is nobody. */
+/* A server without TLS where TLS is configured; a configured proxy is used, the environment's is
+ * not. */
 static void test_no_tls(void)
 {
 	struct script_server s;
@@ -206,7 +207,7 @@ static void test_no_tls(void)
 	rig_open(&r, "https", s.port);
 	r.config.ca_file = at("ca.crt");
 	rig_client(&r);
-	/* Its first bytes are no head, so it waits for more: we do not. */
+	/* The server takes the TLS bytes for an incomplete head and waits for more: we do not. */
 	OWN(rig_drop)
 	struct rig_result a = rig_ask(
 		&r, &(struct kube_request){
@@ -219,7 +220,7 @@ static void test_no_tls(void)
 	OWN(rig_drop) struct rig_result b = rig_get(&r, "/x", false);
 	CHECK(strncmp(s.share->head, "GET http://api.test:6443/x HTTP/1.1\r\n", 37) == 0);
 	CHECK_EQ(b.status, 404);
-	/* The environment's proxy is not asked. */
+	/* The environment's proxy is not used. */
 	setenv("http_proxy", "http://127.0.0.1:1", 1);
 	r.config = (struct kube_config){.server = r.server};
 	rig_client(&r);

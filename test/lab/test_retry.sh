@@ -100,7 +100,7 @@ if [ $retried != 2 ] || ! grep -q '^second attempt: brake-252$' "$work/log" ||
 	failed=1
 fi
 
-# Nobody else repeats: a second attempt of ctest's asks for no reason.
+# No other script retries: ctest would repeat a test whatever the cause of its failure.
 if grep -rnE -- '--repeat|until-pass' "$here/../all.sh" "$here/../../.ci" "$here"/*.txt; then
 	echo "FAILED: ctest repeats tests whatever failed in them"
 	failed=1

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Who may include whom (docs/architecture.md): layers by the rules below, rooms by the table in the
+# Which folder may include which (docs/architecture.md): layers by the rules below, rooms by the table in the
 # file rooms. layers.sh checks the project, and then that a planted violation of every rule is found,
 # of every room, and of circles. layers.sh TREE checks another tree only.
 set -euo pipefail

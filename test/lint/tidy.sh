@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # tidy.sh BUILD_DIR: clang-tidy over the compile commands, two at a time. A file that passed is not
-# looked at again, in any checkout, until what it is compiled from changes: one empty file per pass in
+# checked again, in any checkout, until what it is compiled from changes: one empty file per pass in
 # $VSCALED_TIDY, default ~/.cache/vscaled-tidy.
 set -euo pipefail
 # shellcheck source=lint.sh

@@ -40,7 +40,7 @@ uint64_t node_available(const struct node *n);
 /* What is left above the reserve when all that was granted is used; may be negative. */
 int64_t node_slack(const struct node *n);
 void node_begin(struct node *n);
-/* A tick of the reflex clock: it passes for all, each one is looked at, the first one first, and
- * what is asked back goes back. */
+/* A tick of the reflex clock: the load of all advances, each one is read, in order, and what the
+ * ledger asks for is given back. */
 void node_tick(struct node *n);
 void node_run(struct node *n, usec_t span);

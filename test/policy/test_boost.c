@@ -126,7 +126,7 @@ static void test_ends_in_time(void)
 	}
 }
 
-/* Held lower or higher than the original: the higher one counts, the held one comes back. */
+/* Held below or above the original: the higher one is multiplied, the held one restored. */
 static void test_base(void)
 {
 	struct rig low = rig("2x 1s", 1000, 100), high = rig("2x 1s", 100, 800);
@@ -266,7 +266,7 @@ static void test_restart(void)
 	CHECK_EQ(r.limit, 600);
 }
 
-/* The successor is Ready at once, or the rule is gone: the base comes back all the same. */
+/* The successor is Ready at once, or the rule is gone: the base is restored in both cases. */
 static void test_restart_without(void)
 {
 	struct rig r = rig("2x 0s", 500, 500), gone = rig("2x 5s", 500, 500);

@@ -62,7 +62,7 @@ static void test_plain(void)
 	CHECK_EQ(cpu(&r)->counters.undos + cpu(&r)->counters.refusals, 0);
 }
 
-/* The start burns four cores: history, its peak and the last minutes know nothing of it. */
+/* The start uses four cores: history, its peak and the recent peak do not count it. */
 static void test_history(enum algorithm algorithm)
 {
 	struct rig r;
@@ -77,7 +77,7 @@ static void test_history(enum algorithm algorithm)
 	CHECK_EQ(r.c.history.samples, 0);
 	CHECK_EQ(r.c.history.observed_usec, 0);
 	CHECK_EQ(recent_max_get(&r.c.cpu.recent), 0);
-	/* What memory it took it will take again. */
+	/* The memory that the start used counts. */
 	if (algorithm == ALGORITHM_DEFAULT)
 		CHECK(r.c.history.window_peak > 0 || !histogram_empty(&r.c.history.memory));
 	ready(&r);
@@ -89,7 +89,7 @@ static void test_history(enum algorithm algorithm)
 	CHECK(recent_max_get(&r.c.cpu.recent) < 300);
 }
 
-/* Throttled in the boost it goes further up, and comes back to where it was before. */
+/* Throttled under the boost, the limit is raised further; it ends at the value before the boost. */
 static void test_reflex(void)
 {
 	struct rig r;
@@ -104,7 +104,7 @@ static void test_reflex(void)
 	ready(&r);
 	rig_run(&r, 5 * SEC);
 	CHECK_EQ(sim_milli(&r.sim), 500);
-	/* Still in need of it: the reflex answers. */
+	/* Still throttled: the reflex raises the limit. */
 	begin(&r, "2x 5s");
 	r.sim.load = sim_steady(1, 700);
 	rig_run(&r, 10 * SEC);
@@ -149,7 +149,7 @@ static void test_ceiling(void)
 	control_set_pod(&r.c, &pod);
 	rig_tick(&r);
 	CHECK_EQ(sim_milli(&r.sim), 700);
-	/* The API server refuses more than 600m: that is all there is, and no back and forth. */
+	/* The API server refuses more than 600m: the boost stops there, without further changes. */
 	pod.resource[RESOURCE_CPU].refused = 600;
 	pod.resource[RESOURCE_CPU].refused_until = r.sim.now + USEC_PER_HOUR;
 	control_set_pod(&r.c, &pod);
@@ -161,7 +161,7 @@ static void test_ceiling(void)
 	CHECK_EQ(sim_milli(&r.sim), 500);
 }
 
-/* What history asks for meanwhile is not part of the boost: it is there afterwards. */
+/* A raise by history meanwhile is not part of the boost: it stays afterwards. */
 static void test_history_asks(enum mode mode)
 {
 	struct rig r;
@@ -182,7 +182,7 @@ static void test_history_asks(enum mode mode)
 	CHECK_EQ(cpu(&r)->last.reason, REASON_BOOST_OVER);
 }
 
-/* A shrink on trial when a boost begins: what was held before the trial comes back. */
+/* A boost begins during a shrink trial: the limit from before the trial is restored. */
 static void test_trial(void)
 {
 	struct rig r;
@@ -205,7 +205,7 @@ static void test_trial(void)
 	CHECK_EQ(sim_milli(&r.sim), 1000);
 }
 
-/* The owner's value counts from then on, and ours stands again where somebody else wrote. */
+/* An adopted value of the owner becomes the base of the boost; an external write is put back. */
 static void test_others(void)
 {
 	struct rig r;
@@ -224,7 +224,7 @@ static void test_others(void)
 	CHECK_EQ(sim_milli(&r.sim), 800);
 }
 
-/* He takes the limit away: there is nothing to put back. */
+/* The owner removes the limit: there is nothing to put back. */
 static void test_limit_goes(void)
 {
 	struct rig r;
@@ -241,7 +241,7 @@ static void test_limit_goes(void)
 	CHECK(!r.c.boost.written);
 }
 
-/* Requests of a Guaranteed pod go by what lasts. */
+/* Requests of a Guaranteed pod follow the limit without the boost. */
 static void test_requests(void)
 {
 	const struct pod_bounds pod = {
@@ -279,13 +279,13 @@ static void test_restarts(void)
 	life(&r, r.sim.now, 0);
 	rig_tick(&r);
 	CHECK_EQ(sim_milli(&r.sim), 1000);
-	/* Never Ready: an hour is no start. */
+	/* Never Ready: the boost ends after an hour. */
 	rig_run(&r, USEC_PER_HOUR);
 	CHECK_EQ(sim_milli(&r.sim), 500);
 	CHECK_EQ(r.c.boost.phase, BOOST_OVER);
 }
 
-/* Hands off: it comes back at once, and no boost begins again. */
+/* Management ends: the limit is put back at once, and no boost begins again. */
 static void test_ended(void)
 {
 	struct change steps[RIG_STEPS];
@@ -302,7 +302,7 @@ static void test_ended(void)
 	rig_run(&r, 10 * SEC);
 	CHECK_EQ(sim_milli(&r.sim), 500);
 	CHECK_EQ(r.count[KNOB_CPU_MAX], 2);
-	/* One that another writer insists on is his. */
+	/* Suspended for an external writer: its value stays. */
 	begin(&r, "2x 5s");
 	rig_tick(&r);
 	r.c.gave_way = RESOURCES_CPU;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What others do to a unit: pauses, foreign writers, restarts, odd limits and observations. */
+/* What happens to a unit from outside: pauses, external writers, restarts, odd limits and
+ * observations. */
 #include "policy/control/control.h"
 #include "policy/types/bounds.h"
 #include "test/check.h"
@@ -63,7 +64,7 @@ static void test_trial_interrupted(void)
 	CHECK_EQ(mem(&r)->original, 800 * MIB);
 	CHECK_EQ(mem(&r)->limit, 800 * MIB);
 
-	/* The daemon died in the trial; its successor lifts at the first pass. */
+	/* The daemon ended during the trial; its successor lifts memory.high at the first pass. */
 	start_trial(&r);
 	rig_begin(&r, &r.c.original);
 	control_restarted(&r.c, &r.sim.u.limits, r.sim.now);
@@ -71,8 +72,8 @@ static void test_trial_interrupted(void)
 	CHECK(r.sim.u.limits.mem_high == LIMIT_MAX);
 }
 
-/* systemd's headroom, up to the maximum, stands in the file when a shrink hurts: nothing is left to
- * write, and all the same the books and the journal say that the shrink was undone. */
+/* The file has systemd's headroom, up to the maximum, when a shrink causes harm: nothing is left to
+ * write, but the state and the journal say that the shrink was undone. */
 static void undone_under_headroom(uint64_t max)
 {
 	struct rig r;
@@ -159,7 +160,7 @@ static void test_kill_under_headroom(void)
 	CHECK_EQ(mem(&r)->limit, 256 * MIB);
 }
 
-/* A slow writer was given headroom and wrote it: it is taken back a minute after the growth. */
+/* A slow PID 1 has written the headroom sent to it: taken back a minute after the growth. */
 static void test_settle(void)
 {
 	struct rig r;
@@ -252,8 +253,8 @@ static void test_reassert(void)
 	CHECK_EQ(mem(&r)->counters.drifts, 1);
 	/* Nothing was decided. */
 	CHECK_EQ(mem(&r)->last.at_real, 0);
-	/* Somebody raised it, and the use grew into that: ours would kill, so it stays above use.
-	 */
+	/* An external writer raised it, and use grew beyond our value: what is put back stays above
+	 * use. */
 	sim_write(&r.sim, KNOB_MEM_MAX, 2 * GIB);
 	r.sim.load.anon_goal = r.sim.m.anon = 900 * MIB;
 	r.c.paused = true;
@@ -265,7 +266,7 @@ static void test_reassert(void)
 	CHECK_EQ(r.sim.u.events.oom_kill, 0);
 }
 
-/* A successor has nothing on record: its memory.max is not lowered before it was looked at. */
+/* A successor has no reading yet: its memory.max is not lowered before the first one. */
 static void test_reassert_unseen(void)
 {
 	struct rig r;
@@ -303,7 +304,7 @@ static void test_restart(void)
 	rig_resume(&r);
 	CHECK_EQ(sim_milli(&r.sim), milli);
 	CHECK_EQ(r.sim.u.limits.mem_max, bytes);
-	/* Told as what it is: nobody has taken anything away. */
+	/* Reported as resumed, not as drift: there was no external write. */
 	CHECK_EQ(cpu(&r)->last.reason, REASON_RESUMED);
 	CHECK_EQ(cpu(&r)->last.from, 200);
 	CHECK_EQ(mem(&r)->last.reason, REASON_RESUMED);
@@ -313,7 +314,7 @@ static void test_restart(void)
 	CHECK(r.c.history.samples > 100);
 }
 
-/* What belongs to the dead one goes with it: what the ledger asked it to give back, the verdict on
+/* State of the ended container is dropped: what the ledger asked it to give back, the checks of
  * what was written to it, how long it waited. */
 static void test_restart_forgets(void)
 {
@@ -359,7 +360,7 @@ static void test_restart_after_kill(void)
 	}
 }
 
-/* It ended while a smaller size was on trial: that may be why. */
+/* It ended during a shrink trial: the smaller limit may be the cause. */
 static void test_restart_in_trial(void)
 {
 	struct rig r;

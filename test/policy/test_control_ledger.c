@@ -8,7 +8,7 @@
 
 static struct node n;
 
-/* Four of different priority; the first one is looked at first and is worth least. */
+/* Four of different priority; the first one is read first and has the lowest. */
 static void start(uint64_t bps, uint64_t goal)
 {
 	static const int32_t priorities[] = {0, 10, 100, 1000};
@@ -57,7 +57,7 @@ static void test_enough(void)
 	}
 }
 
-/* Whoever dies at his limit dies in the order of the ranks, from the lowest up. */
+/* Containers are OOM-killed at their limits in the order of the ranks, from the lowest. */
 static void test_short(uint64_t bps, const char *name)
 {
 	start(bps, 1200 * MIB);
@@ -81,7 +81,7 @@ static bool traced(const struct control_resource *res)
 	return false;
 }
 
-/* What is refused is said, and given as soon as it is there. */
+/* A denied increase is reported, and granted as soon as the memory is free. */
 static void test_reported(void)
 {
 	struct control *c = &n.rig[0].c;
@@ -111,7 +111,7 @@ static void test_reported(void)
 	CHECK_EQ(n.life[0].kills, 0);
 }
 
-/* One that holds much more than it uses gives it to whoever needs it, and no sooner. */
+/* A container with a large unused grant gives it back once another one needs it, and no sooner. */
 static void hoard(struct rig *r, uint64_t limit)
 {
 	struct limits *l = &r->sim.u.limits;
@@ -167,7 +167,7 @@ static void test_cached(void)
 	CHECK(n.lowest >= n.reserve);
 }
 
-/* scale-down: false is the owner's word: it holds for grants too. */
+/* scale-down: false applies to grants, too. */
 static void test_keeps(void)
 {
 	struct policy_rule rule;
@@ -237,7 +237,7 @@ static void test_ended(void)
 	control_ledger_waiting(c, r->sim.now, &e);
 	CHECK(e.denied >= 1000 * MIB && e.denied < 1100 * MIB);
 	CHECK(!e.needs && e.use == 0 && e.limit == 128 * MIB);
-	/* The API server tells of a kill later. */
+	/* The API server reports the kill later. */
 	c->mem.oom_record = 1800 * MIB;
 	control_ledger_waiting(c, r->sim.now, &e);
 	CHECK_EQ(e.denied, 1800 * MIB);

@@ -65,7 +65,7 @@ static struct usage counters(uint64_t used, uint64_t periods, uint64_t throttled
 	};
 }
 
-/* ---- the window: periods under the old limit never vote ---- */
+/* ---- the window: periods under the old limit do not count ---- */
 
 static void test_window(void)
 {
@@ -85,7 +85,7 @@ static void test_window(void)
 	CHECK_EQ(cpu_window_rates(&c, &u, 4000, now + 400 * MS, &r), 0);
 	CHECK_EQ(r.throttle_ppm, 0);
 	CHECK_EQ(r.periods, 1);
-	/* A second later it starts anew by itself. */
+	/* A second later a new window starts by itself. */
 	u = counters(1300 * MS, 13, 4);
 	CHECK_EQ(cpu_window_rates(&c, &u, 4000, now + 1300 * MS, &r), 0);
 	CHECK_EQ(r.periods, 10);
@@ -127,8 +127,8 @@ static void start_jump(struct rig *r, const struct jump *j, usec_t tick)
 	wanted = j->to;
 }
 
-/* What the limit may cost: twice the demand. How long it may take to all of it: 3 s on the fast
- * clock, 10 s on the slow one. */
+/* The limit may reach twice the demand. It may take 3 s to cover the demand on the fast clock, 10 s
+ * on the slow one. */
 static void test_jumps(void)
 {
 	static const struct jump jumps[] = {
@@ -158,8 +158,8 @@ static void test_jumps(void)
 	}
 }
 
-/* A queue that built up wants more than its arrivals until it is empty. Nobody can tell the two
- * apart; what the limit may reach is what its threads can use. Later it comes down again. */
+/* A queue that has built up needs more CPU than its arrivals until it is empty; the two cannot be
+ * told apart. The limit may reach what the threads can use, and is lowered later. */
 static void test_queue(void)
 {
 	struct jump j = {100, 800, 4, false};
@@ -365,9 +365,9 @@ static void test_oversized(void)
 	CHECK(r.count[KNOB_CPU_MAX] <= 6);
 }
 
-/* History knows of 100m and the recent past is kept for seconds only; the load is a burst of a core
- * at random, about once a minute and a half. What hurts leaves a floor that fades over hours: few
- * changes, little throttling. */
+/* History has 100m, and the recent peak is kept for seconds only; the load is a burst of a core at
+ * random, about once a minute and a half. A harmful decrease leaves a floor that fades over hours:
+ * few changes, little throttling. */
 static void test_undo(void)
 {
 	struct rig r;

@@ -190,7 +190,7 @@ static void test_merge(void)
 	histogram_init(&b, &histogram_cpu, USEC_PER_DAY);
 	histogram_add(&a, 1, 1, NEW_YEAR_USEC);
 	CHECK_EQ(histogram_copy(&a, &kept), 0);
-	/* Nothing to add changes nothing, and an older reference gives way. */
+	/* An empty histogram adds nothing; the result has the newer reference time. */
 	CHECK_EQ(histogram_merge(&a, &b), 0);
 	CHECK(same_histogram(&a, &kept));
 	CHECK_EQ(histogram_merge(&b, &a), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The default algorithm: one test for each fault of VPA's that it is there to mend. */
+/* The default algorithm: one test for each defect of VPA's that it avoids. */
 #include "policy/control/control.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
@@ -10,7 +10,7 @@
 
 static const struct tuning_history *const th = &tuning_default.history;
 
-/* Margin and confidence out of the way. */
+/* The default without its margin. */
 static struct tuning_history plain(void)
 {
 	struct tuning_history t = *th;
@@ -88,7 +88,7 @@ static void test_weighted_by_time(void)
 	CHECK(fabs(one.cpu.total - other.cpu.total) < 1e-6 * one.cpu.total);
 }
 
-/* A suspended host is not a day of idleness. */
+/* The time of a suspended host does not count as idle. */
 static void test_unseen_time(void)
 {
 	struct tuning_history t = plain();
@@ -183,7 +183,7 @@ static void test_peak_between_passes(void)
 	CHECK(memory_of(&r.c.history, &r.t.history).peak >= 500 * MIB);
 }
 
-/* A new peak made of page cache is no need. */
+/* A new peak of page cache does not count as use. */
 static void test_cache_peak(void)
 {
 	struct rig r;

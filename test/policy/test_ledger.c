@@ -37,7 +37,7 @@ static void test_fits(void)
 	CHECK_EQ(v.room, 1488 * MIB);
 	CHECK_EQ(v.kept_for, LEDGER_NO_ENTRY);
 	CHECK_EQ(v.holder, LEDGER_NO_ENTRY);
-	CHECK_EQ(w.l.outstanding, 0); /* weighing books nothing */
+	CHECK_EQ(w.l.outstanding, 0); /* ledger_weigh() grants nothing */
 	CHECK_EQ(grant(&w, 0, 400), 400);
 	CHECK_EQ(w.l.outstanding, 310 * MIB); /* what it could take from now on */
 	CHECK_EQ(w.e[0].denied, 0);
@@ -45,7 +45,7 @@ static void test_fits(void)
 	CHECK_EQ(ledger_most(&w.l, 0, LIMIT_MAX), (90 + 1488) * MIB);
 }
 
-/* Memory that a grant has taken has left MemAvailable: it counts once. */
+/* Use of a grant is no longer in MemAvailable: it counts once. */
 static void test_used_counts_once(void)
 {
 	struct world w = world(2000);
@@ -64,7 +64,7 @@ static void test_used_counts_once(void)
 	CHECK_EQ(most(&w, 1), before);
 }
 
-/* The node could not hold the original limits together. Nothing of that is ours. */
+/* The originals exceed the node's memory. Only increases above them count as grants. */
 static void test_overcommit(void)
 {
 	struct world w = world(1000);
@@ -76,13 +76,13 @@ static void test_overcommit(void)
 	CHECK_EQ(w.l.outstanding, 0);
 	CHECK_EQ(grant(&w, 7, 300), 300);
 	CHECK_EQ(w.l.outstanding, 205 * MIB);
-	/* One step above 8000 would vouch for all of it. */
+	/* A limit above the original of 8000 would have to grant all of it. */
 	CHECK_EQ(most(&w, 0), 8000);
 	CHECK_EQ(grant(&w, 0, 8001), 8000);
 	CHECK_EQ(w.e[0].denied, 8001 * MIB);
 }
 
-/* Lowered, then back: that much was the owner's own gift. */
+/* Lowered, then raised again: up to the original no grant is needed. */
 static void test_back_to_original(void)
 {
 	struct world w = world(400);
@@ -119,7 +119,7 @@ static void test_partial(void)
 	CHECK_EQ(v.holder_bytes, 200 * MIB);
 	CHECK_EQ(grant(&w, 0, 900), 200);
 	CHECK_EQ(w.e[0].denied, 900 * MIB);
-	/* Nothing is left, and crumbs are no grant. */
+	/* Nothing is left, and less than 1 MiB is not granted. */
 	CHECK_EQ(grant(&w, 1, 900), 350);
 	w.node.available += MIB / 2;
 	w.e[0].denied = w.e[1].denied = 0;
@@ -131,7 +131,7 @@ static void test_partial(void)
 	CHECK_EQ(ledger_grant(&w.l, 1, 900 * MIB), 351 * MIB + MIB / 2);
 }
 
-/* Below the reserve already: originals are given, nothing else. */
+/* Below the reserve already: no more than the originals. */
 static void test_nothing_left(void)
 {
 	struct world w = world(100);
@@ -144,7 +144,7 @@ static void test_nothing_left(void)
 	CHECK_EQ(w.l.outstanding, 0);
 }
 
-/* Several in one tick share what there is: no two of them get the same memory. */
+/* Several grants in one tick share the room: no memory is granted twice. */
 static void test_one_tick(void)
 {
 	struct world w = world(1012);
@@ -168,7 +168,7 @@ static void test_use_between_reads(void)
 	add(&w, 100, 100, 80);
 	begin(&w);
 	CHECK_EQ(most(&w, 1), 80 + 500);
-	/* Growing into a grant changes nothing for the others, though nobody has read anew. */
+	/* Growth within a grant changes nothing for the others, even before the next read. */
 	ledger_use(&w.l, 0, 400 * MIB);
 	CHECK_EQ(w.l.outstanding, 200 * MIB);
 	CHECK_EQ(most(&w, 1), 80 + 500);
@@ -180,7 +180,7 @@ static void test_use_between_reads(void)
 	CHECK_EQ(most(&w, 1), 100 + 280);
 }
 
-/* A container without a limit is never given one, and takes no room. */
+/* A container without a limit never gets one, and takes no room. */
 static void test_unlimited(void)
 {
 	struct world w = world(1000);
@@ -195,7 +195,8 @@ static void test_unlimited(void)
 	CHECK(ledger_most(&w.l, 1, LIMIT_MAX) != LIMIT_MAX);
 }
 
-/* A grant ends with its container. The successor asks anew; lower ranks leave it that much. */
+/* A grant ends with its container. The successor has to ask again; that much is kept for it from
+ * lower ranks. */
 static void test_between_lives(void)
 {
 	struct world w = world(1512);
@@ -226,7 +227,7 @@ static void test_rank(void)
 	CHECK(ledger_before(&a, &b));
 	b.request = 1;
 	CHECK(!ledger_before(&a, &b) && !ledger_before(&b, &a));
-	/* Need comes before the lack of it among equals, and there alone. */
+	/* Among equals, and only there, an entry that needs memory now comes first. */
 	b.priority = 10;
 	a.needs = true;
 	a.use = 2000;
@@ -237,8 +238,8 @@ static void test_rank(void)
 	CHECK(ledger_before(&a, &b));
 }
 
-/* Somebody higher was sent away: what is free now waits for him, not for who asks first. */
-static void test_guess_first(void)
+/* A higher rank was denied: memory that is freed is kept for it, whichever entry asks first. */
+static void test_kept_for_denied(void)
 {
 	struct world w = world(700);
 	struct ledger_verdict v;
@@ -247,7 +248,7 @@ static void test_guess_first(void)
 	add(&w, 100, 100, 100)->priority = 5;
 	begin(&w);
 	CHECK_EQ(grant(&w, 1, 400), 288);
-	w.node.available = 800 * MIB; /* somebody died */
+	w.node.available = 800 * MIB; /* memory was freed */
 	begin(&w);
 	ledger_weigh(&w.l, 0, 150 * MIB, &v);
 	CHECK_EQ(v.allowed, 100 * MIB);
@@ -257,7 +258,7 @@ static void test_guess_first(void)
 	CHECK_EQ(v.holder, 1);
 	CHECK_EQ(grant(&w, 1, 400), 388);
 	CHECK_EQ(grant(&w, 0, 150), 100);
-	/* The other way round nobody waits for the lower one. */
+	/* Nothing is kept for a lower rank that was denied. */
 	w.node.available = 850 * MIB;
 	begin(&w);
 	CHECK_EQ(w.e[0].denied, 150 * MIB);
@@ -268,7 +269,7 @@ static void test_guess_first(void)
 	CHECK_EQ(grant(&w, 0, 150), 150);
 }
 
-/* What the growers of higher rank take soon is left to them, before anybody is short. */
+/* The projected growth of a higher rank is kept for it, before any entry is denied. */
 static void test_growers_first(void)
 {
 	struct world w = world(1012);
@@ -283,7 +284,7 @@ static void test_growers_first(void)
 	CHECK_EQ(v.kept, 400 * MIB);
 	CHECK_EQ(v.kept_for, 1);
 	CHECK_EQ(most(&w, 1), 700);
-	/* Among equals nobody steps back. */
+	/* Among equals nothing is kept. */
 	w.e[1].priority = 0;
 	w.e[1].request = 150 * MIB;
 	begin(&w);
@@ -299,17 +300,17 @@ static void test_equal_rank(void)
 	w.e[0].denied = 300 * MIB;
 	w.e[1].denied = 600 * MIB;
 	begin(&w);
-	/* What neither needs now is not left to anybody. */
+	/* Neither needs its denied limit now: nothing is kept. */
 	CHECK_EQ(most(&w, 1), 500);
 	CHECK_EQ(most(&w, 0), 500);
-	/* The other one overdraws more: he leaves 100 to the first. */
+	/* The second has the larger overdraft: 100 are kept for the first. */
 	w.e[0].needs = w.e[1].needs = true;
 	w.e[0].urgent = 300 * MIB;
 	w.e[1].urgent = 600 * MIB;
 	begin(&w);
 	CHECK_EQ(most(&w, 1), 400);
 	CHECK_EQ(most(&w, 0), 500);
-	/* What it asked for ahead of need binds nobody of his equals. */
+	/* A denied limit that is not needed now is not kept from equals. */
 	w.e[0].urgent = 0;
 	begin(&w);
 	CHECK_EQ(most(&w, 1), 500);
@@ -330,7 +331,7 @@ static void test_soon(void)
 
 	CHECK_EQ(ledger_projected(t, 200 * MIB, 100 * MIB, 0), 0);
 	CHECK_EQ(ledger_projected(t, LIMIT_MAX, 100 * MIB, MIB), 0);
-	/* It has room for longer. */
+	/* Its limit is enough for longer. */
 	CHECK_EQ(ledger_projected(t, 200 * MIB, 100 * MIB, MIB), 0);
 	CHECK_EQ(ledger_projected(t, 200 * MIB, 196 * MIB, MIB), 230 * MIB);
 	CHECK_EQ(ledger_projected(t, 200 * MIB, 100 * MIB, 50 * MIB), 400 * MIB);
@@ -349,7 +350,7 @@ static void test_claims_lapse(void)
 	CHECK_EQ(ledger_denied_limit(&c, 500, 80, 6 * USEC_PER_SEC), 0);
 }
 
-/* One that has freed what it asked for waits for nothing. */
+/* An entry whose use has fallen no longer waits. */
 static void test_claims_met_by_what_is_freed(void)
 {
 	struct ledger_denied c = {.limit = 300, .use = 200, .at = USEC_PER_SEC};
@@ -382,7 +383,7 @@ static void test_as_bound(void)
 	CHECK_EQ(trace.count, 0);
 }
 
-/* Values that nobody should send. */
+/* Values that no caller should pass. */
 static void test_odd(void)
 {
 	struct world w = world(2000);
@@ -417,7 +418,7 @@ int main(void)
 	test_unlimited();
 	test_between_lives();
 	test_rank();
-	test_guess_first();
+	test_kept_for_denied();
 	test_growers_first();
 	test_equal_rank();
 	test_soon();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whom the ledger asks to shrink when somebody is short. Numbers are MiB unless they say otherwise.
- */
+/* Which entries the ledger asks to shrink when others were denied. Numbers are MiB unless they say
+ * otherwise. */
 #include "test/policy/ledger_world.h"
 
 static void test_cancel_unused(void)
@@ -12,11 +12,11 @@ static void test_cancel_unused(void)
 	add(&w, 100, 588, 100)->priority = 9; /* holds 488 and does not use it */
 	w.e[0].needs = true;
 	begin(&w);
-	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 0); /* nobody is short */
+	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 0); /* no entry was denied */
 	CHECK_EQ(grant(&w, 0, 300), 100);
 	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 1);
 	CHECK_EQ(asks[0].entry, 1);
-	CHECK_EQ(asks[0].to, 388 * MIB); /* no more than is short */
+	CHECK_EQ(asks[0].to, 388 * MIB); /* no more than is missing */
 	w.e[1].limit = asks[0].to;
 	begin(&w);
 	CHECK_EQ(grant(&w, 0, 300), 300);
@@ -67,7 +67,7 @@ static void test_cancel_floor(void)
 	}
 }
 
-/* What a grower will need is not unused, but for those who come before it. */
+/* The projected growth of an entry counts as used, except for entries that come before it. */
 static void test_cancel_grower(void)
 {
 	struct world w = world(512);
@@ -88,13 +88,13 @@ static void test_cancel_grower(void)
 	begin(&w);
 	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 1);
 	CHECK_EQ(asks[0].to, 450 * MIB);
-	/* One that is short itself has nothing to give. */
+	/* An entry that was denied itself has nothing to give. */
 	w.e[1].denied = 700 * MIB;
 	begin(&w);
 	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 0);
 }
 
-/* A grant that went idle below its original takes nothing from the owner's gift. */
+/* An entry is not asked to shrink below its original. */
 static void test_cancel_to_original(void)
 {
 	struct world w = world(1000);
@@ -124,8 +124,8 @@ static uint64_t asked_of(struct world *w, uint32_t entry)
 	return 0;
 }
 
-/* One that needs it now takes from a calm equal what that needed lately; from one that grows what
- * that does not grow by now; a higher rank takes that, too. */
+/* An entry with urgent need takes an equal's recent peak if that is calm, but not what that needs
+ * next. A higher rank takes both, without need; a lower one takes neither. */
 static void test_cancel_equal(void)
 {
 	struct world w = world(512);
@@ -139,7 +139,7 @@ static void test_cancel_equal(void)
 	CHECK_EQ(asked_of(&w, 1), 100);
 	w.e[1].next = 250 * MIB;
 	CHECK_EQ(asked_of(&w, 1), 250);
-	/* Both need it: the smaller overdraft goes first. */
+	/* Both need memory: the smaller overdraft comes first. */
 	w.e[1].needs = true;
 	CHECK_EQ(asked_of(&w, 1), 400);
 	w.e[0].request = 250 * MIB;
@@ -149,7 +149,7 @@ static void test_cancel_equal(void)
 	w.e[0].needs = false;
 	w.e[0].urgent = 0;
 	CHECK_EQ(asked_of(&w, 1), 100);
-	/* And one of lower rank what was not needed lately, when it needs that. */
+	/* A lower rank with urgent need takes what is above the recent peak. */
 	w.e[0].priority = -5;
 	CHECK_EQ(asked_of(&w, 1), 0);
 	w.e[0].needs = true;
@@ -157,7 +157,8 @@ static void test_cancel_equal(void)
 	CHECK_EQ(asked_of(&w, 1), 400);
 }
 
-/* All room is kept for one that has ended: who needs some gets it of what others do not use. */
+/* All room is kept for an entry that has ended: another one that needs memory gets it from unused
+ * grants. */
 static void test_cancel_behind_the_ended(void)
 {
 	struct world w = world(1512);
@@ -171,7 +172,7 @@ static void test_cancel_behind_the_ended(void)
 	CHECK_EQ(asked_of(&w, 1), 400);
 }
 
-/* Who has nothing to give takes no place on the list. */
+/* Entries that have nothing to give take no place on the list. */
 static void test_cancel_places(void)
 {
 	struct world w = world(1000);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Four greedy pods of different priority on a node that cannot hold them, in virtual time: real
- * growth laws, MemAvailable read once a tick, the lowest priority looked at first. Each grows to
- * its goal, holds it, and ends. A pod that gets no more stands at its limit for the time of a
- * brake, if there is one, and is killed there, which is the kernel's word and not ours.
+ * growth laws, MemAvailable read once a tick, the lowest priority read first. Each grows to its
+ * goal, holds it, and ends. A pod that gets no more stays at its limit for the time of a brake, if
+ * there is one, and is then OOM-killed by the kernel.
  */
 #include "policy/laws/ledger.h"
 #include "policy/laws/mem_law.h"
@@ -49,7 +49,7 @@ struct world {
 	uint64_t lowest; /* of MemAvailable - reserve */
 	uint64_t reserve;
 	uint32_t grants, cut;
-	bool contested; /* somebody was cut short in this world */
+	bool contested; /* an increase was denied in this world */
 };
 
 static uint64_t available(const struct world *w)
@@ -109,7 +109,7 @@ static void allocate(struct world *w, struct pod *p)
 
 /* --- the daemon */
 
-/* What the kubelet makes of it. */
+/* memory.available of the kubelet. */
 static uint64_t kubelet_available(const struct world *w)
 {
 	uint64_t a = available(w);
@@ -145,7 +145,7 @@ static void begin(struct world *w)
 	ledger_begin(&w->ledger, &node, w->entry, PODS);
 }
 
-/* Nobody above had to go without what this one gets. */
+/* A grant leaves enough room for the denied limits of higher ranks. */
 static void check_order(const struct world *w, uint32_t i, uint64_t to)
 {
 	uint64_t room = 0, above = 0;
@@ -204,7 +204,7 @@ static void observe(struct world *w, uint32_t i)
 	p->observed = true;
 }
 
-/* Memory that is not charged goes back at once. */
+/* A grant that is not charged is taken back at once. */
 static void give_back(struct world *w)
 {
 	struct ledger_ask asks[PODS];
@@ -274,8 +274,8 @@ static void show(const struct world *w, const char *name)
 	}
 }
 
-/* Whoever dies dies in the order of the ranks, from the lowest up; and so, from the highest down,
- * they come to their goals. */
+/* Pods are OOM-killed in the order of the ranks, from the lowest; they reach their goals in the
+ * reverse order. */
 static void test_greedy(uint64_t rate_bps, usec_t brake, const char *name)
 {
 	struct world w = world(rate_bps, 1200 * MIB);
@@ -288,7 +288,7 @@ static void test_greedy(uint64_t rate_bps, usec_t brake, const char *name)
 	CHECK_EQ(p[PODS - 1].kills, 0);
 	CHECK(p[0].kills > 0);
 	for (int i = 0; i < PODS; i++)
-		CHECK(p[i].done_at != 0); /* nobody starves for ever */
+		CHECK(p[i].done_at != 0); /* every pod completes in the end */
 	for (int i = 1; i < PODS; i++) {
 		CHECK(p[i].kills <= p[i - 1].kills);
 		CHECK(p[i].kills == 0 || p[i].first_kill >= p[i - 1].first_kill);
@@ -298,7 +298,7 @@ static void test_greedy(uint64_t rate_bps, usec_t brake, const char *name)
 	}
 }
 
-/* All fit: nobody is cut short, whatever his rank. */
+/* All fit: no pod is denied, whatever its rank. */
 static void test_enough(void)
 {
 	struct world w = world(50 * MIB, 500 * MIB);
@@ -327,7 +327,7 @@ static void test_kubelet(uint64_t rate_bps, bool reported)
 		CHECK(w.pod[i].done_at != 0);
 }
 
-/* A lower one was there first and holds much more than it uses: the others get it. */
+/* A large unused grant, held before the others grow: the others get it. */
 static void test_hoarder(void)
 {
 	struct world w = world(50 * MIB, 1000 * MIB);

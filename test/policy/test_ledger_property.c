@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Random nodes: overcommitted originals, storms of growth, exits, and use that moves between reads.
- * What the ledger granted never drives the node below its reserve, memory that is short goes by
- * rank, and unused grants are found when somebody is short.
+ * What the ledger granted never drives the node below its reserve, scarce memory is granted by
+ * rank, and unused grants are taken back when an entry is denied.
  *
  * VSCALED_SEED repeats a run, VSCALED_ROUNDS makes it longer.
  */
@@ -14,13 +14,13 @@
 #define ENTRIES_MAX 60
 #define ROUNDS      600
 #define STEPS       500
-/* Crumbs that the ledger does not hand out, and the page it rounds to. */
+/* The smallest grant; covers the rounding to pages, too. */
 #define STEP_MIN MIB
 
 static uint64_t random_state;
 static uint64_t steps, grants, partial, refused, asked, cancelled, low_seen;
 
-/* The node as it is; the ledger sees it at reads alone. */
+/* The node's true state; the ledger gets it only at reads. */
 struct node {
 	struct ledger l;
 	struct ledger_node figures;
@@ -61,7 +61,7 @@ static int64_t available(const struct node *n)
 	return (int64_t)n->figures.total - (int64_t)used;
 }
 
-/* What is left when every grant is used up. */
+/* What is left if every grant is used up. */
 static int64_t slack(const struct node *n)
 {
 	int64_t s = available(n) - (int64_t)n->figures.reserve;
@@ -177,7 +177,7 @@ static void happen(struct node *n)
 
 /* --- what the ledger does */
 
-/* By its own words: outstanding growth of this limit. */
+/* As the ledger counts it: outstanding growth of this limit. */
 static uint64_t short_of(const struct ledger_entry *e, uint64_t limit)
 {
 	uint64_t have, want;
@@ -217,7 +217,7 @@ static void check_verdict(const struct node *n, uint32_t i, const struct ledger_
 	CHECK(v->kept <= v->room);
 	if (v->allowed == v->desired)
 		return;
-	/* Refused is only what is not there. */
+	/* An increase is denied only for lack of room. */
 	CHECK(short_of(e, v->desired) > v->room - v->kept);
 	CHECK(v->allowed + STEP_MIN + MEM_PAGE_BYTES > e->use + (v->room - v->kept) ||
 	      short_of(e, v->allowed) + MEM_PAGE_BYTES >= v->room - v->kept);
@@ -235,7 +235,7 @@ static void ask_for_more(struct node *n, uint32_t i)
 
 	if (e->limit == LIMIT_MAX || n->dead[i])
 		return;
-	/* The one that asks has been read right now. */
+	/* The entry that asks has just been read. */
 	ledger_use(&n->l, i, n->use[i]);
 	before = slack(n);
 	ledger_weigh(&n->l, i, desired, &v);
@@ -245,12 +245,12 @@ static void ask_for_more(struct node *n, uint32_t i)
 	CHECK_EQ(e->denied, v.allowed < desired ? desired : 0);
 	after = slack(n);
 	grants += v.allowed > MAX(e->original, v.desired - 1);
-	/* A promise is made only of what was there, but for what nobody could see. */
+	/* A grant is covered by free memory, except for growth since the last read. */
 	if (after < before)
 		CHECK(after >= -(int64_t)n->unseen);
 }
 
-/* The sums that grants and reads keep are those of a new start. */
+/* The sums that grants and reads update are those that ledger_begin() computes. */
 static void check_sums(const struct node *n)
 {
 	struct ledger_entry copy[ENTRIES_MAX];
@@ -262,7 +262,7 @@ static void check_sums(const struct node *n)
 	CHECK_EQ(n->l.demand_total, fresh.demand_total);
 }
 
-/* Does one of higher rank wait? */
+/* Was an entry of higher rank denied? */
 static bool above_it(const struct node *n, const struct ledger_entry *than)
 {
 	for (uint32_t i = 0; i < n->count; i++) {

@@ -46,7 +46,7 @@ static void test_growth_from_standstill(void)
 	}
 }
 
-/* One large allocation, and the next one before anybody has looked: the brake has it. */
+/* A large allocation, and the next one before the following pass: the brake holds it. */
 static void test_armed_near_limit(void)
 {
 	struct rig r;
@@ -59,7 +59,7 @@ static void test_armed_near_limit(void)
 	CHECK(r.c.mem.brake.line != 0);
 	CHECK_EQ(r.sim.u.limits.mem_high, r.c.mem.brake.line);
 	CHECK(r.sim.u.limits.mem_high <= r.sim.u.limits.mem_max - 8 * MIB);
-	/* Over the share it stays, below it and calm for ten seconds it goes. */
+	/* The brake stays while use is near the limit, and is lifted ten seconds after that. */
 	rig_run(&r, 5 * USEC_PER_SEC);
 	CHECK(r.c.mem.brake.line != 0);
 	r.sim.load.anon_goal = 100 * MIB;
@@ -79,8 +79,8 @@ static void note_lift(struct rig *r, const struct change *c, int outcome)
 		lifted_at[lifts++] = r->sim.now;
 }
 
-/* At the ceiling nobody makes room: held for two seconds, then the kernel decides. Once a minute.
- */
+/* The limit cannot be raised beyond the ceiling: growth is held for two seconds, then OOM-killed.
+ * Once a minute. */
 static void test_refused(void)
 {
 	struct rig r;
@@ -110,7 +110,7 @@ static void test_refused(void)
 	CHECK(r.sim.m.stalled_usec <= 2 * USEC_PER_SEC * lifts);
 }
 
-/* A memory.high of the owner's below the line is brake enough; above it, it comes back. */
+/* The owner's memory.high is above the brake's line: it is restored when the brake is lifted. */
 static void test_owner(void)
 {
 	struct rig r;
@@ -161,7 +161,8 @@ static void test_failures(void)
 	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].counters.refusals, tried);
 }
 
-/* Somebody's own memory.max while the brake stands: its line is not taken for his memory.high. */
+/* The owner's memory.max is adopted during the brake: the brake's line is not taken for the owner's
+ * memory.high. */
 static void test_adopted(void)
 {
 	struct rig r;
@@ -177,7 +178,7 @@ static void test_adopted(void)
 	CHECK(r.sim.u.limits.mem_high == LIMIT_MAX);
 }
 
-/* Page cache over the line is taken back, and holds nobody: neither growth nor lifting. */
+/* Page cache that fills the limit is reclaimed by the kernel: no brake, no OOM kill. */
 static void test_cache(void)
 {
 	struct rig r;
@@ -233,8 +234,8 @@ static void test_pieces(void)
 	CHECK_EQ(lifts, 0);
 }
 
-/* Cache that waits for its disk: one piece is asked for, nobody is held for it beyond two seconds,
- * and it is not asked for again before a minute. */
+/* Dirty page cache: one piece is to be reclaimed by memory.high, which is lifted after two seconds;
+ * the next attempt follows after a minute. */
 static void test_dirty(void)
 {
 	struct rig r;
@@ -273,7 +274,7 @@ static void test_piece_fails(void)
 	CHECK(r.sim.u.limits.mem_high == LIMIT_MAX);
 }
 
-/* tmpfs counts as what cannot go. */
+/* tmpfs counts as unreclaimable. */
 static void test_shmem(void)
 {
 	struct rig r;
@@ -287,7 +288,7 @@ static void test_shmem(void)
 	CHECK(r.sim.u.limits.mem_max > 310 * MIB);
 }
 
-/* ---- what looking costs ---- */
+/* ---- what a pass reads ---- */
 
 /* bits of enum usage_have */
 enum { READ_CPU = 0, READ_MEM = 2, READ_STAT = 3 };

@@ -165,8 +165,8 @@ static void test_trial_reclaims(void)
 	CHECK_EQ(t.m.trial.phase, MEM_HIGH);
 }
 
-/* Cache that comes back as fast as it is taken: memory.high stops a little of it, much of it ends
- * the trial. */
+/* Reclaim makes no progress, since the cache is read again at once: with little left to reclaim the
+ * trial goes on with memory.high, with much left it is undone. */
 static void test_trial_no_progress(void)
 {
 	for (int much = 0; much < 2; much++) {

@@ -28,8 +28,8 @@ static void lowered(struct rig *r, uint64_t to, usec_t ago, bool pod)
 	control_mem_lowered(&r->c, &l);
 }
 
-/* Somebody writes it and a pass sees the kill: what counts as used. The limit is put right first.
- */
+/* The use that is counted at the kill, when an external writer had lowered the limit. The limit is
+ * put back before a pass reads the kill. */
 static uint64_t use_of_kill(struct rig *r, uint64_t to, usec_t ago, bool pod)
 {
 	if (!pod)
@@ -54,7 +54,7 @@ static void test_use_at_the_kill(void)
 	} rows[] = {
 		{100 * MIB, 64 * MIB, 0, false, 100 * MIB},
 		{100 * MIB, 64 * MIB, 800 * USEC_PER_MSEC, false, 100 * MIB},
-		/* The pod is full of others, too: its limit says nothing of this one. */
+		/* The pod's limit: other containers use it, too. */
 		{100 * MIB, 300 * MIB, 0, true, 100 * MIB},
 	};
 

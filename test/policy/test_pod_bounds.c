@@ -394,7 +394,7 @@ static void test_refused_memory(void)
 	CHECK(traced(mem(&r), BOUND_REFUSED) && traced(mem(&r), BOUND_USE));
 }
 
-/* A trial on behalf of a refusal that hurts gives back what it took, above the refusal. */
+/* A harmful shrink trial for a refused limit is undone, to above the refused limit. */
 static void test_refused_undone(void)
 {
 	struct pod_bounds p = {0};

@@ -52,7 +52,7 @@ static void test_unratified(void)
 	CHECK_EQ(r.sim.u.events.oom_kill, 0);
 	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].blocked == BLOCKED_UNRATIFIED, false);
 
-	/* And away again: what stands above the bound is not taken from those who use it. */
+	/* The bound is set again: a limit above it is not lowered below use. */
 	r.sim.load.anon_goal = 600 * MIB;
 	rig_run(&r, 2 * USEC_PER_MIN);
 	p.unratified_permille = 2000;
@@ -98,7 +98,7 @@ static void test_unratified_max(void)
 	m->accepted = 50 * MIB;
 	p.unratified_permille = 1000;
 	CHECK_EQ(pod_unratified_max(&p, 100 * MIB), 100 * MIB);
-	/* An administrator has said what is allowed; a minimum says nothing of growth. */
+	/* Only an administrator's maximum replaces the bound; a minimum does not. */
 	m->admin.min = MIB;
 	CHECK_EQ(pod_unratified_max(&p, 100 * MIB), 100 * MIB);
 	m->admin.max = 500 * MIB;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What other pods of the workload need: merged, and fading as own history grows. */
+/* Needs of other pods of the workload: merged, with less weight as own history grows. */
 #include "policy/control/control.h"
 #include "policy/control/control_state.h"
 #include "policy/history/prior.h"
@@ -93,7 +93,7 @@ static void test_merge(void)
 	CHECK(prior_is_possible(&p.of));
 }
 
-/* From all to nothing. */
+/* From full weight to none. */
 static void test_fades(void)
 {
 	struct recommendation known = pod(1000, GIB, 1000), own = pod(100, 0, 0), got;
@@ -141,7 +141,7 @@ static void begin(struct rig *r, enum mode mode)
 	r->sim.m.anon = r->sim.load.anon_goal = 50 * MIB;
 }
 
-/* Mode Initial waits for what is known of others, and then sizes by that, once. */
+/* Mode Initial waits for what is known of other pods, and then sizes by that, once. */
 static void test_initial(void)
 {
 	struct recommendation known = pod(100, 100 * MIB, 500);
@@ -173,7 +173,7 @@ static void test_initial(void)
 	control_set_prior(&r.c, &prior);
 	rig_run(&r, 20 * USEC_PER_SEC);
 	CHECK(r.c.initial_done);
-	/* Nobody answers: no longer than that. */
+	/* No answer: it waits no longer than that. */
 	begin(&r, MODE_INITIAL);
 	control_await_facts(&r.c, r.sim.now + 30 * USEC_PER_SEC);
 	rig_run(&r, 29 * USEC_PER_SEC);

@@ -17,7 +17,7 @@
 
 static uint64_t brakes_seen, steps_seen, lowered_seen, raised_seen, undone_seen;
 
-/* ---- what must hold ---- */
+/* ---- invariants ---- */
 
 static void check_memory(const struct rig *r, const struct change *c)
 {
@@ -278,8 +278,7 @@ static void random_start(struct rig *r)
 	r->next_review = r->sim.now + r->review_usec;
 }
 
-/* Somebody else writes. What is noticed is judged: ours again, theirs from now on, or an echo that
- * nobody minds. */
+/* An external write, handled in one of three ways: put back, adopted, or ignored as an echo. */
 static void foreign_write(struct rig *r)
 {
 	enum resource res = (enum resource)pick(RESOURCE_COUNT);
@@ -305,7 +304,7 @@ static void foreign_write(struct rig *r)
 	}
 }
 
-/* PID 1 writes what it was sent, a while ago. */
+/* PID 1 writes a value that it was sent earlier. */
 static void late_property(struct rig *r, uint64_t stored)
 {
 	if (round_down(stored, MEM_PAGE_BYTES) < sim_unreclaimable(&r->sim) || stored == 0)

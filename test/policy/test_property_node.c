@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Random nodes under the laws: storms of growth, kills, successors, owners who gave away more than
- * there is, and other memory that comes and goes. What was granted never drives the node below its
- * reserve, and whoever is granted everything behaves as one that nobody counts: no reflex waits.
+ * Random nodes under the laws: storms of growth, kills, successors, overcommitted originals, and
+ * memory of other processes that varies. Grants never drive the node below its reserve; and a unit
+ * that is granted everything behaves as without a ledger: the ledger delays no reflex.
  *
  * VSCALED_SEED repeats a run, VSCALED_ROUNDS makes it longer.
  */
@@ -35,7 +35,7 @@ static void random_load(struct sim *s)
 	s->load = sim_steady(1, 100 + pick(500));
 	s->load.anon_bps = rates[pick(ARRAY_SIZE(rates))] * MIB;
 	s->load.anon_goal = pick(chance(300) ? 3000 : 600) * MIB;
-	/* Page cache in the place of what was freed hides that until the next sample. */
+	/* Page cache that replaces freed memory hides the decrease until the next sample. */
 	s->load.cache_bps = cached && chance(500) ? pick(100) * MIB : 0;
 	s->load.cache_set = pick(1000) * MIB;
 }
@@ -47,7 +47,7 @@ static void before(struct rig *, const struct change *)
 	slack_before = node_slack(&n);
 }
 
-/* A grant is made of what is there; where others have eaten into the reserve, of nothing. */
+/* A grant is covered by free memory; with the reserve in use already, nothing is granted. */
 static void after(struct rig *r, const struct change *c, int outcome)
 {
 	const struct control_resource *res = &r->c.resource[RESOURCE_MEMORY];
@@ -86,7 +86,7 @@ static void random_rig(uint64_t original)
 	random_load(&r->sim);
 }
 
-/* Somebody else's memory: within what is left, so that the node itself does not run out of it. */
+/* Memory of other processes: within what is left, so that the node does not run out of it. */
 static void others(void)
 {
 	uint64_t bytes = pick(300) * MIB;
@@ -97,7 +97,7 @@ static void others(void)
 		n.system += MIN(bytes, node_available(&n) / 2);
 }
 
-/* Another writer takes some away, and it is put back. */
+/* An external writer lowers the limit, and it is put back. */
 static void foreign(struct rig *r)
 {
 	uint64_t use = sim_unreclaimable(&r->sim), max = r->sim.u.limits.mem_max;
@@ -126,7 +126,7 @@ static void random_event(void)
 	}
 }
 
-/* The node sinks below its reserve by growth that no grant covers, and by no more. */
+/* The node falls below its reserve only by growth that needs no grant. */
 static void checked_tick(void)
 {
 	uint64_t use[NODE_RIGS] = {0};
@@ -181,7 +181,7 @@ static void rest(uint32_t i)
 	n.rig[i].sim.load.anon_goal = CALM;
 }
 
-/* Nobody's memory stands quite still. */
+/* The use of a calm unit varies a little. */
 static void breathe(uint32_t i)
 {
 	n.rig[i].sim.load.anon_goal = CALM - pick(2 * MIB);
@@ -201,7 +201,7 @@ static uint32_t growers(void)
 	return sum;
 }
 
-/* One begins to grow, or one that is done frees it all or ends. */
+/* A unit begins to grow, or one that has grown frees its memory or ends. */
 static void turn(uint64_t share)
 {
 	static const uint64_t rates[] = {20, 50, 100, 200};
@@ -222,8 +222,8 @@ static void turn(uint64_t share)
 }
 
 /*
- * What lives can all be held, with its margins and what it is granted ahead; what has ended or was
- * freed could not. Whoever grows is not killed for the sake of the past of his equals.
+ * All running units fit with their margins and what they are granted ahead, but not together with
+ * what has ended or was freed. A unit that grows is not OOM-killed for the past use of its equals.
  */
 static void fitting_life(void)
 {
@@ -278,7 +278,7 @@ static void note(struct rig *r, const struct change *c, int outcome)
 	}
 }
 
-/* Every step of a life, in one number. */
+/* A hash of all changes during a life. */
 static uint64_t trace_life(uint64_t seed, bool counted)
 {
 	random_state = seed;

@@ -3,7 +3,7 @@
 #include "test/check.h"
 #include <errno.h>
 
-/* What a text means in nanos (whole + nano). */
+/* The value of a text in nanos (whole + nano). */
 static const struct {
 	const char *text;
 	int64_t whole;
@@ -147,7 +147,7 @@ static void test_parse(void)
 	}
 }
 
-/* As many digits as anybody may send, and one more. */
+/* The longest number that is accepted, and one digit more. */
 static void test_long(void)
 {
 	static char text[4200];

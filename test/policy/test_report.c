@@ -118,7 +118,7 @@ static void test_room_alone_is_no_change(void)
 	}
 }
 
-/* What goes out while memory grows has room for it. */
+/* What is sent while memory grows has room for the growth. */
 static void test_cpu_while_memory_grows(void)
 {
 	WITH(g)
@@ -153,7 +153,7 @@ static void test_memory_before_cpu(void)
 	}
 }
 
-/* Memory that may sink later holds nothing up. */
+/* A decrease of memory that may come later does not delay other changes. */
 static void test_lower_memory_does_not_block_cpu(void)
 {
 	WITH(g)
@@ -263,7 +263,7 @@ static void test_one_at_a_time(void)
 	}
 }
 
-/* What is asked and not yet done would land below use: a higher value has to overtake it. */
+/* A pending resize would be carried out below use: a higher value has to overtake it. */
 static void test_growth_overtakes_what_was_asked(void)
 {
 	WITH(g)
@@ -289,7 +289,7 @@ static void test_growth_overtakes_what_was_asked(void)
 	}
 }
 
-/* Spec and checkpoint say it, the cgroup does not: no request would change that. */
+/* Spec and checkpoint have the value, the cgroup does not: no request would change that. */
 static void test_trap(void)
 {
 	WITH(g)
@@ -329,8 +329,8 @@ static void test_restoring(void)
 	}
 }
 
-/* One container is no longer ours, the other one is: without a lease, and not five minutes after
- * the last resize as other values that sink. */
+/* One container is no longer managed, the other one is: its originals are sent without a lease, and
+ * without the five minutes after the last resize that other decreases wait. */
 static void test_one_is_handed_back(void)
 {
 	WITH(g)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What answers, conditions and other people's resizes do to the reports of a pod. */
+/* The effect of answers, conditions and external resizes on the reports of a pod. */
 #include "test/policy/report_rig.h"
 
 static void test_good_resize(void)
@@ -22,7 +22,7 @@ static void test_good_resize(void)
 	}
 }
 
-/* The watch may tell of it before the answer is there. */
+/* The watch may report the change before the answer arrives. */
 static void test_watch_before_answer(void)
 {
 	WITH(g)
@@ -48,7 +48,7 @@ static void test_no_op(void)
 	}
 }
 
-/* A server without observedGeneration (1.33): conditions and the runtime's record tell. */
+/* A server without observedGeneration (1.33): conditions and the runtime's record decide. */
 static void test_server_without_observed_generation(void)
 {
 	WITH(g)
@@ -62,7 +62,7 @@ static void test_server_without_observed_generation(void)
 	}
 }
 
-/* And one without generations of pods (1.32). */
+/* A server without generations of pods (1.32). */
 static void test_server_without_generation(void)
 {
 	WITH(g)
@@ -185,7 +185,7 @@ static void test_conflict(void)
 		send_raise(&g);
 		for (int i = 0; i < 3; i++) {
 			CHECK_EQ(rig_answer(&g, REPORT_ANSWER_CONFLICT, 0), REPORT_CHANGE_RETRY);
-			CHECK(!rig_decide(&g)); /* the watch has a moment to tell of the newest */
+			CHECK(!rig_decide(&g)); /* the watch has a moment to report the newest */
 			CHECK_EQ(g.d.again, g.now + S / 2);
 			g.now += S / 2;
 			CHECK(rig_decide(&g));
@@ -228,13 +228,13 @@ static void test_slow_down(void)
 		CHECK_EQ(g.d.again, g.now + 7 * S);
 		g.now += 7 * S;
 		CHECK(rig_decide(&g));
-		/* An answer nobody waits for changes nothing. */
+		/* An answer without a pending request changes nothing. */
 		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_REFUSED, 0), 0);
 		CHECK(rig_decide(&g));
 	}
 }
 
-/* No answer, and it had landed all the same: ours, not a user's. */
+/* No answer, but the resize was stored: it is ours, not a user's. */
 static void test_lost_answer(void)
 {
 	WITH(g)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Another writer of the memory limit: one that lowers it for ever, and one that came in between. */
+/* External writers of the memory limit: one that lowers it again and again, and one that wrote once
+ * in between. */
 #include "test/policy/report_lead_rig.h"
 
-/* Somebody else's limit, seen by the watch. Returns the changes. */
+/* An external writer's limit, seen by the watch. Returns the changes. */
 static uint32_t foreign(struct report_rig *g, uint64_t limit)
 {
 	rig_res(g, 0, MEM)->spec_limit = limit;
@@ -84,8 +85,8 @@ static void test_seldom(void)
 	}
 }
 
-/* During the pause nothing goes out that would have the low limit written, and the way back does.
- */
+/* During the pause nothing is sent that would make the kubelet write the low limit; after it the
+ * low limit is answered again. */
 static void test_pause(void)
 {
 	WITH(g)
@@ -217,8 +218,8 @@ static void test_writer_gives_in_partly(void)
 	}
 }
 
-/* What leads overwrites an owner's limit that it did not know of. The watch shows that one
- * afterwards, and then ours. */
+/* A lead overwrites an owner's limit that it did not know of. The watch shows that one afterwards,
+ * and then ours. */
 static void test_owner_is_overtaken(void)
 {
 	WITH(g)
@@ -234,7 +235,7 @@ static void test_owner_is_overtaken(void)
 		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0),
 			 REPORT_CHANGE_VERIFY | REPORT_CHANGE_FOREIGN);
 		CHECK_EQ(report_foreign(g.s, 0), 0);
-		/* The object from before both says nothing. */
+		/* An object older than both changes is ignored. */
 		rig_res(&g, 0, MEM)->spec_limit = 256 * MIB;
 		g.f.generation -= 2;
 		CHECK_EQ(rig_observe(&g), 0);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The spec leads: a memory limit with headroom stands there before use gets near the present one.
- */
+/* Leads: the spec gets a memory limit with headroom before use gets near the present one. */
 #include "test/policy/report_lead_rig.h"
 
-/* Nothing has been raised yet, no lease has run, and it goes at once, alone and in front. */
+/* The first lead is sent at once, alone and first in the queue: before any raise, without a lease.
+ */
 static void test_goes_before_use_gets_there(void)
 {
 	WITH(g)
@@ -33,7 +33,7 @@ static void test_start_is_no_ramp(void)
 	}
 }
 
-/* At a standstill it may be as near as it likes, unless the cgroup has more than the spec. */
+/* Use that does not grow may be near the limit, unless the cgroup has more than the spec. */
 static void test_standstill(void)
 {
 	WITH(g)
@@ -118,7 +118,7 @@ static void test_renewal(void)
 	}
 }
 
-/* The server takes no lower limit afterwards: as little ahead as the kubelet's delay allows. */
+/* The server accepts no lower limit afterwards: as little ahead as the kubelet's delay allows. */
 static void test_headroom_that_cannot_come_back(void)
 {
 	WITH(g)
@@ -131,7 +131,7 @@ static void test_headroom_that_cannot_come_back(void)
 	}
 }
 
-/* Growth has ended: what is too much goes by the ordinary lease, down to use and margin. */
+/* Growth has ended: the excess is removed after the ordinary lease, down to use and margin. */
 static void test_comes_down_by_lease(void)
 {
 	WITH(g)
@@ -198,7 +198,7 @@ static void test_pause_of_a_neighbour(void)
 	}
 }
 
-/* What it did before the agent came is not known. */
+/* Growth from before the agent's start is not known. */
 static void test_fresh_agent_lowers_nothing(void)
 {
 	WITH(g)
@@ -211,7 +211,7 @@ static void test_fresh_agent_lowers_nothing(void)
 	}
 }
 
-/* A lowering is on its way and growth goes on: overtaken as soon as it is answered. */
+/* A decrease was sent and growth continues: overtaken as soon as it is answered. */
 static void test_overtakes_a_lowering(void)
 {
 	WITH(g)
@@ -237,7 +237,7 @@ static void test_overtakes_a_lowering(void)
 	}
 }
 
-/* Somebody else's resize of CPU alone: its owner's value is not adopted yet, the memory is ours. */
+/* The owner resizes CPU alone: that value is not adopted yet, the memory limit is ours. */
 static void test_owner_who_resizes_cpu(void)
 {
 	WITH(g)
@@ -259,7 +259,7 @@ static void test_owner_who_resizes_cpu(void)
 	}
 }
 
-/* Somebody else's memory is too low: answered at once, right after a resize of ours as well. */
+/* The owner's memory limit is too low: answered at once, even right after a resize of ours. */
 static void test_owner_who_lowers_memory(void)
 {
 	WITH(g)
@@ -283,7 +283,7 @@ static void test_owner_who_lowers_memory(void)
 	}
 }
 
-/* A value that is enough is the owner's to choose. */
+/* A value of the owner's that is enough stays. */
 static void test_owner_who_raises_memory(void)
 {
 	WITH(g)
@@ -297,7 +297,7 @@ static void test_owner_who_raises_memory(void)
 	}
 }
 
-/* A conflict means that another object is about to be seen: tried again in a tenth of a second. */
+/* After a conflict the newer object is about to be seen: retried in a tenth of a second. */
 static void test_conflict(void)
 {
 	WITH(g)
@@ -313,7 +313,8 @@ static void test_conflict(void)
 	}
 }
 
-/* Not ours to raise: nothing leads, and nothing else is sent that would replay it. */
+/* A resize of the memory would restart the container: no lead, and nothing else is sent that would
+ * replay it. */
 static void test_what_may_not_lead(void)
 {
 	WITH(g)

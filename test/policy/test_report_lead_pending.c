@@ -4,7 +4,7 @@
 #include "policy/base/arithmetic.h"
 #include "test/policy/report_lead_rig.h"
 
-/* The kubelet has looked at the newest spec and does not carry it out. */
+/* The kubelet has observed the newest spec and does not carry it out. */
 static uint32_t pend(struct report_rig *g, bool deferred, uint32_t resources)
 {
 	g->f.observed_generation = g->f.generation;
@@ -221,8 +221,8 @@ static void test_stuck_without_growth(bool deferred)
 	}
 }
 
-/* A raise of CPU waits along with the headroom: it goes back first, and the headroom is judged by
- * itself. */
+/* A raise of CPU is pending together with the headroom: CPU is withdrawn first, and the headroom
+ * counts as denied only if it stays pending alone. */
 static void test_cpu_may_be_the_cause(bool deferred, uint32_t named)
 {
 	WITH(g)
@@ -255,7 +255,8 @@ static void test_cpu_may_be_the_cause(bool deferred, uint32_t named)
 	}
 }
 
-/* Somebody else's CPU request waits: nothing of ours could be less, and no request is spent. */
+/* The owner's CPU request is Deferred: a smaller value of ours would not help, and no request is
+ * sent. */
 static void test_owner_is_deferred(void)
 {
 	WITH(g)
@@ -282,8 +283,8 @@ static void test_owner_is_deferred(void)
 	}
 }
 
-/* The owner's memory of another container waits along with the headroom: memory that grows is still
- * above what the kubelet holds, and growth is denied. */
+/* The owner's memory limit of another container is pending together with the headroom: memory that
+ * grows is still above what the kubelet holds, and growth is denied. */
 static void test_owners_memory_is_deferred(void)
 {
 	WITH(g)
@@ -354,7 +355,7 @@ static void raise_owners_request(struct report_rig *g)
 	CHECK(rig_observe(g) & REPORT_CHANGE_FOREIGN);
 }
 
-/* An owner's CPU request waits, and a lead follows it: the request is not ours to take back, and
+/* An owner's CPU request is pending, and a lead follows it: the request cannot be withdrawn, and
  * growth does not end for it. */
 static void owner_waits_first(bool deferred, bool error, uint32_t resources)
 {
@@ -393,7 +394,7 @@ static void test_owner_was_deferred_before(void)
 	owner_waits_first(false, true, 0);
 }
 
-/* What went back to what the kubelet holds ends the condition, and not the pause. */
+/* A value withdrawn to what the kubelet holds ends the condition, but not the pause. */
 static void test_pause_outlives_condition(void)
 {
 	WITH(g)

@@ -30,7 +30,7 @@ static void test_refusal_while_a_lead_is_carried_out(void)
 	}
 }
 
-/* An owner's new spec: what was refused before may go now. */
+/* An owner's new spec: a value refused before may be sent again. */
 static void test_owner_ends_refusal(void)
 {
 	WITH(g)
@@ -106,7 +106,7 @@ static void test_sibling_changed_in_between(void)
 	}
 }
 
-/* Somebody's lower limit came after ours: theirs, and no refusal of a value. */
+/* An external writer stored a lower limit after ours: a foreign value, not a refusal of ours. */
 static void test_own_value_changed_in_between(void)
 {
 	WITH(g)
@@ -269,8 +269,7 @@ static void refuse_all_headroom(struct report_rig *g)
 	}
 }
 
-/* Use stands at the limit that the spec holds, because growth is denied: asked again all the same.
- */
+/* Use is at the limit of the spec, because growth is denied: the lead is still requested again. */
 static void test_denied_growth_is_asked_for_again(void)
 {
 	WITH(g)
@@ -396,7 +395,7 @@ static void test_either_is_stored_late(bool first)
 	}
 }
 
-/* Not what was sent long ago. */
+/* But not a value sent long ago. */
 static void test_late_ends(void)
 {
 	WITH(g)

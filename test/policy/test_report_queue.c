@@ -20,7 +20,7 @@ static const char *uid_of(unsigned n)
 
 static unsigned out_of_turn;
 
-/* Takes what may go now; "" when nothing may. */
+/* Takes what may be sent now; "" when nothing may. */
 static const char *pop(struct report_queue *q, usec_t now)
 {
 	static char uid[REPORT_UID_MAX];
@@ -71,7 +71,7 @@ static void test_order(void)
 	CHECK_STR(pop(&q, 8 * S), "young");
 	CHECK_STR(pop(&q, 8 * S), "");
 	CHECK_EQ(report_queue_due(&q, REPORT_ANNOTATION, 8 * S), 0);
-	report_queue_drop(&q, "nobody");
+	report_queue_drop(&q, "unknown");
 	report_queue_free(&q);
 }
 
@@ -95,7 +95,7 @@ static void test_rate(void)
 	report_queue_free(&q);
 }
 
-/* No finer pass than at what it says it waits for. */
+/* Passes at the due times are enough. */
 static void test_due_is_reached(void)
 {
 	struct report_queue q;
@@ -170,7 +170,7 @@ static void outage(usec_t length, uint64_t seed)
 	report_queue_free(&q);
 }
 
-/* What is new in the minute after goes into the spread as well. */
+/* Reports marked in the minute after an outage are spread as well. */
 static void test_spread_takes_what_is_new(void)
 {
 	struct report_queue q;
@@ -191,7 +191,8 @@ static void test_spread_takes_what_is_new(void)
 	report_queue_free(&q);
 }
 
-/* What cannot wait does not: waiting before the outage ended, new in the minute, or risen in it. */
+/* Urgent reports are not spread: marked before the outage ended, in the minute after, or made
+ * urgent in it. */
 static void test_at_once_is_not_spread(void)
 {
 	struct report_queue q;
@@ -215,7 +216,7 @@ static void test_at_once_is_not_spread(void)
 	report_queue_free(&q);
 }
 
-/* While the server is away, what overtook when it was marked and does not any more waits for it. */
+/* During an outage, a report that is no longer urgent waits for its end. */
 static void test_no_more_urgent(void)
 {
 	struct report_queue q;
@@ -249,7 +250,7 @@ static void test_budget_of_leads(void)
 	report_queue_free(&q);
 }
 
-/* An outage of an hour: what leads is tried at once, and yet seldom. */
+/* An outage of an hour: leads are tried at once, and still seldom. */
 static void test_leads_have_their_own_budget(void)
 {
 	struct report_queue q;

@@ -86,7 +86,8 @@ static bool is_down(const struct cluster *c, usec_t now)
 	return now >= c->down_from && now < c->down_until;
 }
 
-/* A resize that went brings the two that tell of it, with the lowest priority for tokens. */
+/* A resize that was sent is followed by the two requests that report it, with the lowest priority
+ * for tokens. */
 static void sent(struct cluster *c, struct node *n, size_t pod, usec_t now)
 {
 	struct pod *p = &n->pods[pod];
@@ -247,7 +248,7 @@ static void test_outage(void)
 	for (size_t i = 0; i < NODES; i++)
 		c->nodes[i].next_change = c->wake[i] = c->down_from + rnd(c, 60 * S);
 	run(c, c->down_until);
-	/* No change any more: who tells twice repeats itself. */
+	/* No changes from here on: a second resize of a pod is a repetition. */
 	for (size_t i = 0; i < NODES; i++)
 		c->nodes[i].next_change = UINT64_MAX;
 	run(c, 5400 * S);

@@ -114,7 +114,7 @@ static void test_unhurt(void)
 
 	CHECK_EQ(stopped(&(struct load){BUSY}, &(struct load){BUSY}, DAY, &why), 0);
 	CHECK_EQ(stopped(&(struct load){0}, &(struct load){BUSY, .kills_hour = 6}, DAY, &why), 0);
-	/* Both alike: it is not sizing that hurts. */
+	/* Both groups alike: the harm is not caused by sizing. */
 	CHECK_EQ(stopped(&(struct load){BUSY, .kills_hour = 4, .throttled_percent = 30},
 			 &(struct load){BUSY, .kills_hour = 4, .throttled_percent = 30}, DAY, &why),
 		 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* algorithm threshold: the rule itself, and live in virtual time: when a limit grows, how far, that
- * nothing sinks, and that growing memory is not killed while the rule waits. */
+/* algorithm threshold: the rule itself, and in virtual time: when a limit is raised, how far, that
+ * none is lowered, and that growing memory is not killed while the rule waits. */
 #include "policy/laws/threshold.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
@@ -25,7 +25,7 @@ static void test_rule(void)
 	CHECK(!threshold_due(t, since, now + 2 * t->for_usec));
 	CHECK_EQ(threshold_limit(t, 1000, 1000), 2000);
 	CHECK_EQ(threshold_limit(t, 5000, 1000), 8000);
-	/* A limit that somebody else set above the ceiling stays. */
+	/* An external limit above the ceiling stays. */
 	CHECK_EQ(threshold_limit(t, 9000, 1000), 9000);
 	CHECK_EQ(threshold_limit(t, UINT64_MAX - 1, UINT64_MAX - 1), UINT64_MAX - 1);
 }
@@ -86,7 +86,7 @@ static void test_memory(void)
 	control_drop(&r.c);
 }
 
-/* The reflex against a kill stays: the rule would come two minutes late. */
+/* The reflex still prevents kills: the rule would act two minutes late. */
 static void test_growth(void)
 {
 	struct rig r;

@@ -33,7 +33,7 @@ static void test_signals(void)
 	run_for(&w, 60 * MS);
 	w.received.changed = 1;
 
-	/* what is not ours, or says nothing new, is none */
+	/* signals of other units, or without news, are not counted */
 	peer_emit_unit(&w.peer, "UnitNew", "db.service");
 	peer_emit_unit(&w.peer, "UnitNew", "web.socket");
 	peer_emit_job_removed(&w.peer, "db.service");
@@ -150,7 +150,7 @@ static void test_unreachable(void)
 	sd_event_unref(event);
 }
 
-/* As it is left by one who has ended: nobody listens. */
+/* The socket that an ended process leaves: connections are refused. */
 static void leave_dead_socket(const char *path)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
@@ -161,7 +161,7 @@ static void leave_dead_socket(const char *path)
 	close(fd);
 }
 
-/* At the start PID 1 may be about to make its socket anew: nobody takes the connection yet. */
+/* At the start PID 1 may be recreating its socket: the first connection is refused. */
 static void test_refused_at_first(void)
 {
 	struct world w;

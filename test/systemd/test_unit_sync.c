@@ -107,7 +107,7 @@ static void test_calls(const char *dir)
 		 -ETIMEDOUT);
 	stop_peer(pid, path);
 
-	/* somebody else in PID 1's place is not spoken to; only root can play that */
+	/* a peer that is not root is not accepted as PID 1; the test needs root for that */
 	if (geteuid() != 0)
 		return;
 	CHECK_EQ(chmod(dir, 0777), 0);
@@ -116,7 +116,7 @@ static void test_calls(const char *dir)
 	stop_peer(pid, path);
 }
 
-/* A PID 1 that hangs takes connections (the kernel does) and not even says who it is. */
+/* A PID 1 that hangs: the kernel accepts connections, and authentication is not answered. */
 static void test_hangs(const char *dir)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};

@@ -339,7 +339,7 @@ static void test_dropins(void)
 	check_kernel(STATIC, "40000 100000", "50331648", "max");
 }
 
-/* Not judged: the machine is emulated. */
+/* Without a verdict: the machine is emulated. */
 static void measure(void)
 {
 	struct unit_props p = wanted;

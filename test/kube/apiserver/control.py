@@ -127,7 +127,7 @@ class Control:
                          daemon=True).start()
 
     def listen(self, on: bool) -> None:
-        """Off: nobody answers on the port (connection refused), as when the server is down."""
+        """Off: the port is closed (connection refused), as when the server is down."""
         if not on and self.server:
             context = self.server.context
             self.server.shutdown()

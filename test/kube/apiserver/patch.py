@@ -81,7 +81,7 @@ def _merge_list(have: list[Any], patch: list[Any], key: str, order: Any) -> list
 
 
 def _interleave(rest: list[Any], touched: list[Any], server: list[Any]) -> list[Any]:
-    """The server's order where both are known to it; what is new goes first."""
+    """The server's order where it has both; an element of the patch precedes the rest otherwise."""
     out: list[Any] = []
     i = j = 0
     while i < len(rest) or j < len(touched):

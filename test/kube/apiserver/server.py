@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP/1.1 and TLS: reads requests, writes answers and streams, and breaks them when told to."""
+"""HTTP/1.1 and TLS: reads requests, writes answers and streams, and breaks them on request."""
 from __future__ import annotations
 
 import select
@@ -69,7 +69,7 @@ class Server(ThreadingHTTPServer):
         self.open_lock = threading.Lock()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is not worth a word."""
+        """A client that has disconnected is not logged."""
         kind = sys.exc_info()[0]
         if kind and not issubclass(kind, (OSError, ssl.SSLError)):
             traceback.print_exc()

@@ -39,7 +39,7 @@ def _unknown(obj: dict[str, Any]) -> list[str]:
 
 
 def check(c: Any, obj: dict[str, Any], patch: Any = None) -> None:
-    """Refuses unknown fields when asked to, and quantities nobody can read."""
+    """Refuses unknown fields when asked to, and invalid quantities."""
     unknown = [f'unknown field "{name}"' for name in _unknown(obj)]
     if unknown and c.query.get("fieldValidation") == "Strict":
         why = "strict decoding error: " + ", ".join(unknown)

@@ -131,7 +131,7 @@ def identities(r: Rig) -> None:
     r.debug("listen", {"on": False})
     try:
         _get(r)
-        raise Failed("somebody listens")
+        raise Failed("the port still accepts connections")
     except ConnectionRefusedError:
         pass
     r.debug("listen", {"on": True})

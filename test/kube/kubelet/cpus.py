@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The static CPU manager: who may run where. Each container gets the shared CPUs by an update of
+"""The static CPU manager: the CPUs of each container. Each container gets the shared CPUs by an update of
 its cpuset alone, 5 s after its start and whenever an exclusive pod comes or goes."""
 from __future__ import annotations
 

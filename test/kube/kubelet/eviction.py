@@ -58,7 +58,7 @@ def working_set(current: str, stat: str) -> int:
 
 
 def rank(pods: list[Candidate]) -> list[Candidate]:
-    """Who goes first: use above the request, then the lower priority, then the more above it."""
+    """In the order of eviction: use above the request, the lower priority, the most above it."""
     able = [p for p in pods if p.priority < CRITICAL_PRIORITY]
     return sorted(able, key=lambda p: (p.usage <= p.request, p.priority, p.request - p.usage))
 

@@ -38,7 +38,7 @@ class Kubelet:
         self.service_env = {"KUBERNETES_SERVICE_HOST": credentials.host,
                             "KUBERNETES_SERVICE_PORT": str(credentials.port)}
         self.queue: queue.Queue[tuple[str, Any]] = queue.Queue()
-        self.due: dict[str, float] = {}  # pod uid -> when it is to be looked at again
+        self.due: dict[str, float] = {}  # pod uid -> when it is to be synced again
         if options.eviction_hard:
             self.after(options.eviction_interval, EVICTION)
         self.workers: dict[str, Worker] = {}
@@ -182,7 +182,7 @@ class Kubelet:
 
     def _step(self) -> None:
         uid, at = min(self.due.items(), key=lambda row: row[1], default=("", None))
-        # Of what is due a pod goes first: the CPU manager is a loop of its own.
+        # A pod that is due precedes the CPU manager, which is a loop of its own.
         if self.cpus.due is not None and (at is None or self.cpus.due < at) and \
                 not (at is not None and at <= time.monotonic()):
             uid, at = "", self.cpus.due
@@ -206,7 +206,7 @@ class Kubelet:
         return events
 
     def _events(self, events: list[tuple[str, Any]]) -> None:
-        """A worker acts on the newest pod: all that is known is taken in before anybody acts."""
+        """A worker acts on the newest pod: all queued events are stored before any worker acts."""
         changed: dict[str, None] = {}
         for kind, what in events:
             if kind == "LIST":

@@ -97,7 +97,7 @@ def sized(spec: dict) -> list[dict]:
 
 
 def _sum(values: list[int | None], limit: bool) -> int | None:
-    """A limit holds only if everybody has one; requests that are not set count as 0."""
+    """A sum of limits exists only if all are set; requests that are not set count as 0."""
     if limit and any(v is None for v in values):
         return None
     return sum(v or 0 for v in values)

@@ -192,7 +192,7 @@ class Containers:
             pass
 
     def remove(self, container_id: str) -> None:
-        """Beside everything else: nobody waits for it."""
+        """In a thread of its own: no caller waits for it."""
         self.stored.pop(container_id, None)
         threading.Thread(target=self._remove, args=(container_id,), daemon=True).start()
 

@@ -39,7 +39,7 @@ class Worker:
         self.error_at: float | None = None
         self.conditions = status.Conditions()
         self.kill_at: float | None = None
-        self.removed = False  # by somebody else: no DELETE from us
+        self.removed = False  # by another client: no DELETE from us
         self.evicted: str | None = None  # the message
         self.done = False
         # While the runtime creates and starts a container: what is done after it.
@@ -164,7 +164,7 @@ class Worker:
             self._ended(c, code)
 
     def _start_failed(self, c: status.Container, message: str) -> None:
-        """The runtime could not create or start it: told, and tried again after the back-off."""
+        """The runtime could not create or start it: reported, and retried after the back-off."""
         c.terminated = {"exitCode": START_ERROR_CODE, "reason": "StartError", "message": message,
                         "startedAt": NEVER_STARTED, "finishedAt": stamp(),
                         "containerID": f"containerd://{c.id}"}

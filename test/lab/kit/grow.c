@@ -5,7 +5,7 @@
  * Brings its memory to SIZE_MB, growing at the rate (default: at once), then holds it; a smaller
  * size is given back at once. +w holds it until SIGUSR1 comes. -c reads FILE over and over beside
  * it: page cache, which fills any limit by itself. -f waits after the last phase until a line of
- * further phases comes from FIFO. Whoever waits does not wake once. -H: huge pages where the kernel
+ * further phases comes from FIFO. A wait causes no wake-ups. -H: huge pages where the kernel
  * has them. -s: the memory is shared (shmem), not anonymous.
  * Example: 64 MB, up to 300 at 50 MB/s, 10 s there, back to 64 for good:
  *   grow 64 300@50+10 64+100000

@@ -4,7 +4,7 @@
 # and FREE_RUNS make them shorter. A grower is KIND-RATE-I and runs kit/grow; the bench says how it is
 #	grower NAME KIND HUGE MB RATE	made, idle. HUGE: -H or nothing
 #	grower_files NAME		found: sets g, its cgroup, and log, what it prints
-#	grower_go NAME MB RATE		told to grow to MB
+#	grower_go NAME MB RATE		makes it grow to MB
 
 RATES=${RATES:-10 50 200 500}
 RUNS=${RUNS:-30}

@@ -8,7 +8,7 @@
  *   shmem   a memfd (tmpfs)
  *   locked  anonymous pages, mlocked
  *   file    pages of a file on disk, mlocked
- *   tcp     data that nobody reads, in TCP sockets on the loopback device: memory.stat's `sock`
+ *   tcp     data that is not read, in TCP sockets on the loopback device: memory.stat's `sock`
  *   unix    the same in Unix sockets: kernel memory
  *   pipe    the same in pipes: kernel memory
  *   table   page tables: kernel memory
@@ -127,7 +127,7 @@ static int table_begin(struct hoard *h)
 	return h->map == NULL ? -1 : 0;
 }
 
-/* Reading maps the page of zeros, which is nobody's. */
+/* A read maps the zero page, which is not charged. */
 static long table_take(struct hoard *h, long bytes)
 {
 	const long page = sysconf(_SC_PAGESIZE);
@@ -145,7 +145,7 @@ static void buffers(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes);
 }
 
-/* Each opens the next one: fd is written to, nobody reads from the other end. */
+/* Each opens the next one: fd is written to, the other end is not read. */
 static int pipe_next(struct hoard *h)
 {
 	int ends[2];
@@ -260,7 +260,7 @@ static int parse(const char *text, struct hoard *ret)
 	return *end == '\0' && ret->size > 0 && ret->rate > 0 ? 0 : -1;
 }
 
-/* Up to what is due by now; false: it cannot. Who was kept from running does not make up for it:
+/* Up to what is due by now; false: it cannot. Time in which it could not run is not made up for:
  * that would be a burst. */
 static bool take_due(struct hoard *h, int64_t since_nsec)
 {

@@ -34,8 +34,8 @@ struct group {
 	struct state before[HISTORY];
 	struct state level;          /* what it had in those 5 s */
 	int64_t from;                /* memory.max before; 0: nothing is watched */
-	int64_t lowered_at, hurt_at; /* 0: it has not hurt */
-	const char *how;             /* it hurt */
+	int64_t lowered_at, hurt_at; /* 0: not harmful so far */
+	const char *how;             /* it was harmful */
 };
 
 static struct group groups[FOLDERS_MAX];

@@ -3,11 +3,11 @@
  * memload ANON_MB HOT_MB FILE [SURGE]...   SURGE = AT_SEC:MB:RATE_MB_PER_SEC:HOLD_SEC
  * memload -s RATE_MB_PER_SEC ANON_MB FILE
  *
- * A server at work: it reads FILE once (page cache that nobody needs), and from then on touches all
- * its memory and the first HOT_MB of FILE every two seconds. A surge takes MB more at the rate (0:
- * at once), keeps it and gives it back. -s: it reads the whole of FILE over and over at that rate
- * instead. Prints once a second how often it was held up for more than 100 ms since it began to
- * work, and each time at once, with the seconds since boot and how much of it, and of the work
+ * A server at work: it reads FILE once (page cache that it does not need), and from then on touches
+ * all its memory and the first HOT_MB of FILE every two seconds. A surge takes MB more at the rate
+ * (0: at once), keeps it and gives it back. -s: it reads the whole of FILE over and over at that
+ * rate instead. Prints once a second how often it was held up for more than 100 ms since it began
+ * to work, and each time at once, with the seconds since boot and how much of it, and of the work
  * before it (20 ms), it waited for a CPU:
  *   memload t=12 mb=40 stalls=1 max_stall_ms=103
  *   memload stall at=64.21 ms=103 cpu_wait_ms=99

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * writers FOLDER: who writes to a file of the file system that FOLDER is on, until it is killed:
+ * writers FOLDER: the processes that write to files of FOLDER's file system, until it is killed:
  *   writers 371 vscaled modify /sys/fs/cgroup/kubepods.slice/.../cpu.max
  *   writers 1 systemd close ...
- * modify: it was written to; close: it was open for writing and is closed. What is lost because too
- * much happened at once: writers overflow.
+ * modify: it was written to; close: it was open for writing and is closed. Events lost in a burst
+ * are printed as: writers overflow.
  */
 #include <fcntl.h>
 #include <limits.h>
