@@ -274,40 +274,50 @@ static bool raises(const struct report_state *s)
 	return more;
 }
 
+static void note_deferred(struct report_state *s, const struct report_facts *f, usec_t now)
+{
+	if (!f->pending_deferred || !s->ours)
+		s->deferred_since = 0;
+	else if (s->deferred_since == 0)
+		s->deferred_since = now;
+}
+
+/* The kubelet has carried out the present spec. */
+static uint32_t finish(struct report_state *s, const struct report_facts *f)
+{
+	bool awaited = s->phase == REPORT_WAITING || s->overdue;
+
+	/* The kubelet could do it after all. */
+	if (s->back == BACK_FORMER && s->ours && raises(s)) {
+		report_forget_refusals(s, true);
+		awaited = true;
+	}
+	report_lead_carried_out(s, f);
+	if (s->ours && raises(s))
+		s->infeasible_since = 0;
+	for (size_t i = 0; i < report_count_of(s, f); i++) {
+		s->container[i].good = s->container[i].known;
+		s->container[i].theirs = 0;
+	}
+	s->carrying = s->overdue = false;
+	s->back = BACK_NONE;
+	if (!awaited)
+		return 0;
+	s->phase = REPORT_IDLE;
+	return REPORT_CHANGE_VERIFY | (s->ours ? REPORT_CHANGE_RATIFIED : 0);
+}
+
 /* Follows what the kubelet has carried out of the present spec. */
 static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 		       const struct report_facts *f, usec_t now)
 {
 	bool waiting = s->phase == REPORT_WAITING, stuck = report_lead_stuck(t, s, f, now);
-	bool awaited = waiting || s->overdue;
 	uint32_t changes;
 
-	if (!f->pending_deferred || !s->ours)
-		s->deferred_since = 0;
-	else if (s->deferred_since == 0)
-		s->deferred_since = now;
+	note_deferred(s, f, now);
 	changes = stuck ? report_lead_cut(t, s, f, now) : 0;
-
-	if (carried_out(s, f)) {
-		/* The kubelet could do it after all. */
-		if (s->back == BACK_FORMER && s->ours && raises(s)) {
-			report_forget_refusals(s, true);
-			awaited = true;
-		}
-		report_lead_carried_out(s, f);
-		if (s->ours && raises(s))
-			s->infeasible_since = 0;
-		for (size_t i = 0; i < report_count_of(s, f); i++) {
-			s->container[i].good = s->container[i].known;
-			s->container[i].theirs = 0;
-		}
-		s->carrying = s->overdue = false;
-		s->back = BACK_NONE;
-		if (!awaited)
-			return 0;
-		s->phase = REPORT_IDLE;
-		return REPORT_CHANGE_VERIFY | (s->ours ? REPORT_CHANGE_RATIFIED : 0);
-	}
+	if (carried_out(s, f))
+		return finish(s, f);
 	if (s->ours && !goes_down(s) && !stuck && condemned(t, s, f, now)) {
 		if (!theirs_alone_wait(s))
 			return condemn(t, s, f, now);
