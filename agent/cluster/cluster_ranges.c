@@ -162,8 +162,10 @@ void cluster_range_bound(struct cluster *c, const struct kube_pod *pod,
 		struct range share = share_of_pod(&range->pod, &beside, k->spec.limit[r],
 						  b->requests_move || b->limits_stay, r);
 
-		x->namespace.min = MAX(range->container.min[r], share.min);
-		x->namespace.max = stricter(range->container.max[r], share.max);
+		x->container_range.min = range->container.min[r];
+		x->container_range.max = range->container.max[r];
+		x->namespace.min = MAX(x->container_range.min, share.min);
+		x->namespace.max = stricter(x->container_range.max, share.max);
 		x->ratio_permille = range->container.ratio_permille[r];
 	}
 }

@@ -227,13 +227,15 @@ static uint64_t aim_of(const cJSON *row, enum resource r, uint64_t limit)
 	return MAX(aim, scale_permille(limit, rest_permille(trust)));
 }
 
-/* Within what the owner, the administrator and the LimitRange allow. An older agent does not tell
- * it. */
-static uint64_t allowed(const cJSON *resource, uint64_t aim)
+/* Within what the owner, the administrator and the LimitRange allow; an older agent does not have
+ * it. A minimum ends a decrease; it raises a request only where that is the limit. */
+static uint64_t allowed(const cJSON *row, const cJSON *resource, uint64_t aim, uint64_t request)
 {
 	uint64_t min = json_amount(resource, "min"), max = json_amount(resource, "max");
 
-	return MIN(MAX(aim, min != VIEW_NONE ? min : 0), max);
+	if (min == VIEW_NONE)
+		min = 0;
+	return MIN(MAX(aim, is_guaranteed(row) ? min : MIN(min, request)), max);
 }
 
 /* NULL: a request may be changed to aim. limit: that of the template. */
@@ -269,9 +271,11 @@ static struct template_change change_of(const cJSON *row, enum resource r)
 	aim = aim_of(row, r, limit);
 	if (aim == VIEW_NONE || aim == LIMIT_MAX)
 		return ret;
-	aim = allowed(o, r == RESOURCE_MEMORY ? round_up(aim, MIB) : aim);
+	aim = allowed(row, o, aim, request);
 	if (MAX(request, aim) - MIN(request, aim) <= request / 10)
 		return ret;
+	if (r == RESOURCE_MEMORY)
+		aim = MIN(round_up(aim, MIB), json_amount(o, "max"));
 	ret.stays = stay_of(row, r, aim, limit);
 	ret.set = ret.stays == NULL;
 	ret.limit = ret.set && (is_guaranteed(row) || (limit != VIEW_NONE && aim > limit));

@@ -272,8 +272,8 @@ uint64_t control_floor(const struct control *c, const struct tuning *t, enum res
 /* The request that goes with the held limit: the target of history, within the bounds of requests;
  * in mode Initial the one set at the start. 0: leave it as it is. */
 uint64_t control_request(const struct control *c, enum resource r);
-/* What the owner, the administrator and the LimitRange allow a request to be beside the original
- * limit. 0: not set. */
+/* What the owner, the administrator and the LimitRange of containers allow a request to be beside
+ * the original limit. 0: not set. */
 struct range control_request_range(const struct control *c, enum resource r);
 /* Since when it has been a tenth above the spec's, or a tenth below; now: it is not. 0: it does not
  * wait: mode Initial, or a container that has just started and is known from before. */

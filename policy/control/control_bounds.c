@@ -257,11 +257,13 @@ static uint64_t request_beside(const struct control *c, enum resource r, uint64_
 
 struct range control_request_range(const struct control *c, enum resource r)
 {
-	uint64_t ratio = c->pod.resource[r].ratio_permille, max;
-	uint64_t limit = c->resource[r].original;
+	const struct pod_resource_bounds *p = &c->pod.resource[r];
+	uint64_t ratio = p->ratio_permille, limit = c->resource[r].original, max;
 	struct bounds b = {.quantum = quantum_of(r)};
 
 	fill_set(c, r, &b);
+	b.value[BOUND_RANGE_MIN] = p->container_range.min;
+	b.value[BOUND_RANGE_MAX] = p->container_range.max;
 	if (ratio != 0 && limit != LIMIT_MAX && !c->pod.guaranteed)
 		b.value[BOUND_REQUEST] = request_of_ratio(limit, ratio);
 	max = bounds_ceiling(&b);

@@ -172,14 +172,18 @@ static void test_patch_bounds(void)
 		/* An agent that does not tell them. */
 		{BOUNDED("", ""), "cpu: 50m\n            memory: 10Mi\n"},
 		{BOUNDED(",\"min\":100", ",\"min\":33558528"),
-		 "cpu: 100m\n            memory: 32772Ki\n"},
+		 "cpu: 100m\n            memory: 33Mi\n"},
 		{BOUNDED(",\"min\":500", ",\"min\":100000000"), NULL},
 		/* No MiB above the maximum. */
 		{BOUNDED(",\"max\":40", ",\"max\":1000448"),
 		 "cpu: 40m\n            memory: 977Ki\n"},
-		{BOUNDED(",\"min\":600", ",\"min\":2147483648"),
-		 "requests:\n            cpu: 600m\n            memory: 2Gi\n"
-		 "          limits:\n            memory: 2Gi\n"},
+		/* A minimum of the limit raises no request. */
+		{BOUNDED(",\"min\":600", ",\"min\":2147483648"), NULL},
+		/* 9 % off, and rounding is no reason. */
+		{WEB("web-0", "\"request\":100,\"limit\":200,\"target\":109",
+		     "\"request\":5242880,\"limit\":10485760,\"target\":5662310") "\"qos_class\":"
+										  "\"Burstable\"}",
+		 NULL},
 		/* Pods under different ones: no request that one of them does not allow. */
 		{BOUNDED(",\"min\":100,\"max\":300", "") "," BOUNDED(",\"min\":200,\"max\":400",
 								     ""),

@@ -203,6 +203,10 @@ static void test_birth(void)
 	rig_run(&r, 10 * USEC_PER_SEC);
 	CHECK(control_request_since(&r.c, RESOURCE_CPU, r.sim.now) != 0);
 	control_set_prior(&r.c, &prior);
+	/* What goes to the API server at once is theirs, not what the first samples showed. */
+	CHECK_EQ(control_request_since(&r.c, RESOURCE_MEMORY, r.sim.now), 0);
+	CHECK(control_request(&r.c, RESOURCE_CPU) >= 95);
+	CHECK(control_request(&r.c, RESOURCE_MEMORY) >= 95 * MIB);
 	rig_run(&r, 20 * USEC_PER_SEC);
 	CHECK_EQ(control_request_since(&r.c, RESOURCE_CPU, r.sim.now), 0);
 	CHECK(control_request(&r.c, RESOURCE_CPU) >= 95);

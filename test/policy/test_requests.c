@@ -97,11 +97,13 @@ static void test_range(void)
 	check_range(&r, RESOURCE_MEMORY, 64 * MIB, 0);
 	/* The later one wins. */
 	of(&p, RESOURCE_CPU)->admin = (struct range){.min = 200, .max = 600};
-	of(&p, RESOURCE_MEMORY)->namespace = (struct range){.max = 32 * MIB};
+	of(&p, RESOURCE_MEMORY)->container_range = (struct range){.max = 32 * MIB};
+	/* What a LimitRange of the pod leaves is for limits. */
+	of(&p, RESOURCE_CPU)->namespace = (struct range){.min = 300, .max = 400};
 	control_set_pod(&r.c, &p);
 	check_range(&r, RESOURCE_CPU, 200, 600);
 	check_range(&r, RESOURCE_MEMORY, 32 * MIB, 32 * MIB);
-	of(&p, RESOURCE_CPU)->namespace = (struct range){.min = 50, .max = 500};
+	of(&p, RESOURCE_CPU)->container_range = (struct range){.min = 50, .max = 500};
 	control_set_pod(&r.c, &p);
 	check_range(&r, RESOURCE_CPU, 200, 500);
 	/* The limit of the template stays; that of a Guaranteed pod is its request. */
