@@ -235,7 +235,10 @@ static uint64_t allowed(const cJSON *row, const cJSON *resource, uint64_t aim, u
 
 	if (min == VIEW_NONE)
 		min = 0;
-	return MIN(MAX(aim, is_guaranteed(row) ? min : MIN(min, request)), max);
+	if (!is_guaranteed(row))
+		min = MIN(min, request);
+	aim = MAX(aim, min);
+	return MIN(aim, max);
 }
 
 /* NULL: a request may be changed to aim. limit: that of the template. */
