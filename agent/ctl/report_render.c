@@ -227,8 +227,8 @@ static uint64_t aim_of(const cJSON *row, enum resource r, uint64_t limit)
 	return MAX(aim, scale_permille(limit, rest_permille(trust)));
 }
 
-/* Within what the owner, the administrator and the LimitRange allow; an older agent does not have
- * it. A minimum ends a decrease; it raises a request only where that is the limit. */
+/* Within what the owner, the administrator and the LimitRange allow, if the agent reports that. A
+ * minimum stops a decrease; it raises a request only where request and limit are equal. */
 static uint64_t allowed(const cJSON *row, const cJSON *resource, uint64_t aim, uint64_t request)
 {
 	uint64_t min = json_amount(resource, "min"), max = json_amount(resource, "max");

@@ -423,6 +423,7 @@ static bool replaced_early(const struct managed *m)
 	return m->drift.early != DRIFT_EARLY_NONE;
 }
 
+/* A memory.max that was replaced early counts as found in the file. */
 static void fill_found(struct external_write *l, const struct limits *files)
 {
 	const struct managed *m = l->unit;

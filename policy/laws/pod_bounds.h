@@ -29,8 +29,7 @@ struct pod_resource_bounds {
 	uint64_t accepted;      /* limit in the spec, as the API server accepted it; LIMIT_MAX: none
 				 */
 	struct range admin;     /* of the configuration; overrides what the pod's owner set */
-	struct range namespace; /* LimitRange: type Container, and what a Pod's leaves for a limit
-				 */
+	struct range namespace; /* LimitRange: of the container, and its share of the pod's */
 	struct range container_range; /* LimitRange, type Container: of requests, too */
 	uint64_t ratio_permille;      /* LimitRange: limit / request at most */
 	uint64_t refused;             /* the API server took no more than this ... */

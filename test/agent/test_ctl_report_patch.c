@@ -4,7 +4,20 @@
 #include "test/agent/report_answers.h"
 #include <string.h>
 
-/* What is 10 % off its target, and what it takes into account of names. */
+/* Owned. */
+static char *patch_of(const char *text)
+{
+	OWN(drop_json) cJSON *report = summed(text, NULL);
+	char *patch;
+	size_t size;
+	struct ctl c = {.out = open_memstream(&patch, &size), .err = stderr};
+
+	report_patch(&c, report);
+	fclose(c.out);
+	return patch;
+}
+
+/* Requests that are 10 % off their targets, by owner, with names quoted. */
 static void test_patch(void)
 {
 	static const char want[] = "---\napiVersion: apps/v1\nkind: DaemonSet\nmetadata:\n"
@@ -17,15 +30,9 @@ static void test_patch(void)
 				   "      containers:\n      - name: \"app\"\n        resources:\n"
 				   "          requests:\n            cpu: 100m\n"
 				   "            memory: 1Mi\n";
-	OWN(drop_json) cJSON *report = summed(two_nodes, NULL);
-	char *text;
-	size_t size;
-	struct ctl c = {.out = open_memstream(&text, &size), .err = stderr};
+	OWN(drop_free) char *patch = patch_of(two_nodes);
 
-	report_patch(&c, report);
-	fclose(c.out);
-	CHECK_STR(text, want);
-	free(text);
+	CHECK_STR(patch, want);
 }
 
 /* A request above the limit would be refused: that of the template follows, not the one in force.
@@ -36,32 +43,12 @@ static void test_patch_above_limit(void)
 				   "            memory: 101Mi\n"
 				   "          limits:\n            cpu: 230m\n"
 				   "            memory: 101Mi\n";
-	OWN(drop_json)
-	cJSON *report = summed(
-		NODE("n",
-		     WEB("web-0", "\"request\":100,\"limit\":400,\"original\":200,\"target\":230",
-			 "\"limit\":105381888,\"target\":105381000") "\"oom_kills\":0}"),
-		NULL);
-	char *text;
-	size_t size;
-	struct ctl c = {.out = open_memstream(&text, &size), .err = stderr};
+	OWN(drop_free)
+	char *patch = patch_of(NODE(
+		"n", WEB("web-0", "\"request\":100,\"limit\":400,\"original\":200,\"target\":230",
+			 "\"limit\":105381888,\"target\":105381000") "\"oom_kills\":0}"));
 
-	report_patch(&c, report);
-	fclose(c.out);
-	CHECK(strstr(text, want) != NULL);
-	free(text);
-}
-
-static char *patch_of(const char *text)
-{
-	OWN(drop_json) cJSON *report = summed(text, NULL);
-	char *patch;
-	size_t size;
-	struct ctl c = {.out = open_memstream(&patch, &size), .err = stderr};
-
-	report_patch(&c, report);
-	fclose(c.out);
-	return patch;
+	CHECK(strstr(patch, want) != NULL);
 }
 
 #define EQUAL                                                                                      \
@@ -169,7 +156,7 @@ static void test_patch_bounds(void)
 		const char *answer;
 		const char *want; /* NULL: no patch */
 	} cases[] = {
-		/* An agent that does not tell them. */
+		/* An older agent, whose answer has no bounds. */
 		{BOUNDED("", ""), "cpu: 50m\n            memory: 10Mi\n"},
 		{BOUNDED(",\"min\":100", ",\"min\":33558528"),
 		 "cpu: 100m\n            memory: 33Mi\n"},
@@ -179,12 +166,12 @@ static void test_patch_bounds(void)
 		 "cpu: 40m\n            memory: 977Ki\n"},
 		/* A minimum of the limit raises no request. */
 		{BOUNDED(",\"min\":600", ",\"min\":2147483648"), NULL},
-		/* 9 % off, and rounding is no reason. */
+		/* Less than 10 % off, before the target is rounded to MiB. */
 		{WEB("web-0", "\"request\":100,\"limit\":200,\"target\":109",
 		     "\"request\":5242880,\"limit\":10485760,\"target\":5662310") "\"qos_class\":"
 										  "\"Burstable\"}",
 		 NULL},
-		/* Pods under different ones: no request that one of them does not allow. */
+		/* Pods with different bounds: the highest minimum, the lowest maximum. */
 		{BOUNDED(",\"min\":100,\"max\":300", "") "," BOUNDED(",\"min\":200,\"max\":400",
 								     ""),
 		 "cpu: 200m\n            memory: 10Mi\n"},
@@ -203,7 +190,7 @@ static void test_patch_bounds(void)
 	}
 }
 
-/* Its limit is its request: neither is below the minimum, though less is trusted. */
+/* Limit and request are equal, and not below the minimum. */
 static void test_patch_guaranteed_bounds(void)
 {
 	static const char want[] = "          requests:\n            cpu: 400m\n"

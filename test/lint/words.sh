@@ -42,7 +42,7 @@ for f in $(git ls-files 'agent/*.[ch]' 'policy/*.[ch]' 'cgroup/*.[ch]' 'systemd/
 	[ -z "$found" ] || bad "$f: $found: see docs/glossary.md"
 done
 
-# In quotes or backticks, nobody is the name of a user.
+# Quoted, it is the API server's test user of that name.
 vague='whoever|somebody|(?<!["`])nobody|anybody|everybody|mends?|mended|his|gives? way|goes first'
 vague+='|(is|are|was|were) told|(stands|stood) in the way'
 found=$(git grep -nowiP "($vague)" -- agent policy cgroup systemd test docs README.md \

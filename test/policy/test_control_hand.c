@@ -314,8 +314,8 @@ static void test_restart(void)
 	CHECK(r.c.history.samples > 100);
 }
 
-/* State of the ended container is dropped: what the ledger asked it to give back, the checks of
- * what was written to it, how long it waited. */
+/* A restart resets the state of the ended container: a decrease that the ledger requested, the
+ * resource blocked by an external write, and CPU pressure. */
 static void test_restart_forgets(void)
 {
 	struct rig r;
