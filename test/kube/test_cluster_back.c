@@ -110,13 +110,11 @@ static void burn_both(struct rig *r)
 static void test_one_of_two(bool again)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, "{\"vscaled.dev/mode\":\"Auto\"}");
-	uint64_t app;
 
 	CHECK(crig_until(&c, 200, burn_both, both_are_reported));
 	rig_run(&c.rig, 2, burn_both);
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 30, burn_both);
-	app = crig_spec(&c, p, "app", RESOURCE_CPU);
 	if (again)
 		rig_stop(&c.rig);
 	crig_annotate(&c, p, "containers", "app");
@@ -129,7 +127,8 @@ static void test_one_of_two(bool again)
 	rig_run(&c.rig, 30, burn_both);
 	CHECK_EQ(crig_spec(&c, p, "log", RESOURCE_CPU), 300);
 	CHECK_EQ(rig_cpu_milli(&c.rig, p->container[1].unit), 300);
-	CHECK(crig_spec(&c, p, "app", RESOURCE_CPU) >= app);
+	/* A size, if a smaller one by now; not its original. */
+	CHECK(crig_spec(&c, p, "app", RESOURCE_CPU) > 200);
 	/* Its record is removed, not before. */
 	CHECK(managed_find(&c.rig.daemon->units, "default/web-0/log") == NULL);
 	CHECK(managed_find(&c.rig.daemon->units, "default/web-0/app") != NULL);
