@@ -358,15 +358,15 @@ static void random_event(struct rig *r, uint64_t *stored)
  */
 static void check_brake(const struct rig *r)
 {
-	static const struct rig *of;
+	static uintptr_t of; /* the rig that these are of */
 	static uint64_t max;
 	static usec_t since;
 	const struct limits *l = &r->sim.u.limits;
 	bool held = mem_brake_owns(&r->c.mem, l->mem_high) && l->mem_high == r->c.kernel.mem_high &&
 		    sim_unreclaimable(&r->sim) >= l->mem_high && r->interfere == NULL;
 
-	if (of != r || !held || max != l->mem_max || since > r->sim.now) {
-		of = r;
+	if (of != (uintptr_t)r || !held || max != l->mem_max || since > r->sim.now) {
+		of = (uintptr_t)r;
 		max = l->mem_max;
 		since = held ? r->sim.now : UINT64_MAX;
 		return;

@@ -34,7 +34,8 @@ struct {
 } records SEC(".maps");
 
 #ifdef SCAN_CAST
-extern void *bpf_rdonly_cast(void *obj, __u32 btf_id) __ksym;
+/* As libbpf 1.2 and newer declare it. */
+extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 #define CAST(type, p) ((type *)bpf_rdonly_cast(p, bpf_core_type_id_kernel(type)))
 #define LOAD(place)   (*(place))
 #else
