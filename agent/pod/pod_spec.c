@@ -167,14 +167,6 @@ void pod_spec_first(struct managed *m)
 	}
 }
 
-/* Which run of it was OOM-killed last, from 1 on; reported until the next one ends. 0: none. */
-static uint32_t killed_run(const struct kube_container *c)
-{
-	if (!c->oom_killed)
-		return 0;
-	return c->running ? c->restarts : c->restarts + 1;
-}
-
 static void report_kill(struct managed *m)
 {
 	control_oom_reported(&m->control, &m->config->tuning, m->wake->now, m->wake->now_real);
@@ -189,10 +181,10 @@ static void note_kill(struct managed *m, const struct kube_container *now,
 {
 	const struct control_resource *res = &m->control.resource[RESOURCE_MEMORY];
 
-	if (now->restarts == old->restarts && killed_run(now) <= killed_run(old))
+	if (now->restarts == old->restarts && now->oom_run <= old->oom_run)
 		return;
-	if (killed_run(now) > killed_run(old) &&
-	    res->counters.oom_kills == m->container.oom_at_restart && res->managed)
+	if (now->oom_run > old->oom_run && res->counters.oom_kills == m->container.oom_at_restart &&
+	    res->managed)
 		report_kill(m);
 	m->container.oom_at_restart = res->counters.oom_kills;
 }

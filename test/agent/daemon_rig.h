@@ -55,7 +55,7 @@ struct rig_container {
 	bool reported; /* the API server knows the id */
 	bool unready;
 	usec_t started_real; /* as the API server reports it; 0: not reported */
-	bool oom_killed;
+	unsigned oom_run;    /* the run of it that was OOM-killed last, from 1 on */
 	unsigned restarts;
 };
 

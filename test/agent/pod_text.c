@@ -38,11 +38,11 @@ static void put_container(FILE *f, const struct kube_container *c)
 	put_resources(f, "spec", &c->spec);
 	if (c->has_status)
 		put_resources(f, "status", &c->status);
-	fprintf(f, "%s restart=%u id=%s %s%s%s restarts=%u started=%llu heap=%llu,%u\n",
+	fprintf(f, "%s restart=%u id=%s %s%s oom=%u restarts=%u started=%llu heap=%llu,%u\n",
 		c->probed ? " probed" : "", c->restart_on_resize, or_none(c->id),
-		c->running ? "running" : "stopped", c->ready ? " ready" : "",
-		c->oom_killed ? " oom" : "", c->restarts, (unsigned long long)c->started_real,
-		(unsigned long long)c->heap.bytes, c->heap.permille);
+		c->running ? "running" : "stopped", c->ready ? " ready" : "", c->oom_run,
+		c->restarts, (unsigned long long)c->started_real, (unsigned long long)c->heap.bytes,
+		c->heap.permille);
 }
 
 char *pod_text(const struct kube_pod *p)

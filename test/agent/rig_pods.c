@@ -241,7 +241,7 @@ struct kube_pod *rig_pod_spec(const struct rig_pod *p)
 			.running = c->unit->running,
 			.ready = c->unit->running && !c->unready,
 			.restarts = c->restarts,
-			.oom_killed = c->oom_killed,
+			.oom_run = c->oom_run,
 			.started_real = p->started_long_ago ? 1 : c->started_real,
 		};
 	}

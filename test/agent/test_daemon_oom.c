@@ -71,7 +71,7 @@ static uint64_t successor(struct rig *r, bool killed)
 	rig_container_stop(r, app);
 	rig_reflex(r, 3, NULL);
 	rig_container_start(r, p, app, false);
-	app->oom_killed = killed;
+	app->oom_run = killed ? app->restarts : 0;
 	app->reported = true;
 	rig_pod_put(r, p);
 	rig_reflex(r, 15, step_idle);

@@ -9,6 +9,11 @@
 #define UID  "01db0305-ede0-4ddc-b896-98a32314e7f2"
 #define HASH "0123456789abcdef0123456789abcdef"
 
+#define RUNNING           "{\"running\":{\"startedAt\":\"2026-11-20T08:03:10Z\"}}"
+#define KILLED            "{\"terminated\":{\"reason\":\"OOMKilled\"}}"
+#define ENDED             "{\"terminated\":{\"reason\":\"Error\"}}"
+#define STATES(last, now) "\"lastState\":" last ",\"state\":" now
+
 /* Members that rows below replace stand between @ marks, which are not part of the text. */
 static const char base[] =
 	"{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"web-7d9c4-x2x4z\","
@@ -29,9 +34,9 @@ static const char base[] =
 	"\"status\":{\"phase\":\"Running\",\"qosClass\":\"Burstable\",\"observedGeneration\":3,"
 	"\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}],"
 	"\"containerStatuses\":[{\"name\":\"app\",\"containerID\":\"containerd://3f4e\","
-	"\"ready\":true,\"restartCount\":2,\"lastState\":{},"
-	"\"state\":{\"running\":{\"startedAt\":\"2026-11-20T08:03:10Z\"}},"
-	"\"resources\":{\"limits\":{\"cpu\":\"500m\"}}}]}}";
+	"\"ready\":true,\"restartCount\":2," STATES(
+		"{}", RUNNING) ","
+			       "\"resources\":{\"limits\":{\"cpu\":\"500m\"}}}]}}";
 
 /* Owned: text with the first occurrence of a replaced by b. */
 static char *replaced(const char *text, const char *a, const char *b)
@@ -63,7 +68,7 @@ static const struct row good[] = {
 	{"", "", "container mesh sidecar spec.cpu=0/max spec.memory=0/max"},
 	{"", "",
 	 "container app app spec.cpu=200/500 spec.memory=134217728/268435456 status.cpu=0/500 "
-	 "status.memory=0/max restart=0 id=3f4e running ready restarts=2 "
+	 "status.memory=0/max restart=0 id=3f4e running ready oom=0 restarts=2 "
 	 "started=1795161790000000 heap=0,0\n"},
 	/* a readiness or a startup probe */
 	{"\"args\":", "\"readinessProbe\":{\"httpGet\":{\"port\":80}},\"args\":",
@@ -190,7 +195,12 @@ static const struct row good[] = {
 	{"\"generation\":3", "\"generation\":3,\"deletionTimestamp\":\"2026-11-20T08:20:52Z\"",
 	 "flags=ready deleting "},
 	{"NotRequired", "RestartContainer", "restart=2 "},
-	{"\"lastState\":{}", "\"lastState\":{\"terminated\":{\"reason\":\"OOMKilled\"}}", " oom "},
+	/* which run was killed: restartCount is 2, so that the third one is shown */
+	{STATES("{}", RUNNING), STATES(KILLED, RUNNING), " running ready oom=2 "},
+	{STATES("{}", RUNNING), STATES("{}", KILLED), " stopped ready oom=3 "},
+	{STATES("{}", RUNNING), STATES(KILLED, ENDED), " stopped ready oom=2 "},
+	{STATES("{}", RUNNING), STATES(KILLED, "{\"waiting\":{}}"), " stopped ready oom=3 "},
+	{STATES("{}", RUNNING), STATES(ENDED, ENDED), " stopped ready oom=0 "},
 	{"{\"running\":{\"startedAt\":\"2026-11-20T08:03:10Z\"}}", "{\"waiting\":{}}",
 	 "stopped ready"},
 	{"2026-11-20T08:03:10Z", "2026-11-20T08:03:10.25Z", "started=1795161790250000 "},

@@ -314,7 +314,8 @@ static void test_kill_unseen(bool seen)
 	rig_run(&r, 1, pods_burn_20);
 	rig_container_stop(&r, app);
 	rig_container_start(&r, p, app, false);
-	app->oom_killed = app->reported = true;
+	app->oom_run = app->restarts;
+	app->reported = true;
 	rig_pod_put(&r, p);
 	rig_run(&r, 2, pods_burn_20);
 	CHECK(rig_bytes(&r, app->unit, "memory.max") >= 160 * MIB);
@@ -339,7 +340,7 @@ static void test_kill_reported_before_the_restart(void)
 	rig_run(&r, 5, pods_burn_20);
 	rig_container_stop(&r, app);
 	app->restarts--; /* the kubelet waits before it does */
-	app->oom_killed = true;
+	app->oom_run = 1;
 	rig_pod_put(&r, p);
 	rig_run(&r, 5, NULL);
 	rig_container_start(&r, p, app, false);

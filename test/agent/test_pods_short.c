@@ -104,7 +104,7 @@ static void test_killed_unsampled(enum cgroup_driver driver)
 	job(&r, driver);
 	app = &r.pod[0].container[0];
 	end_job(&r);
-	app->oom_killed = true;
+	app->oom_run = 1;
 	rig_pod_put(&r, &r.pod[0]);
 	rec = stored(&r);
 	CHECK(rec.history.window_oom >= 64 * MIB);

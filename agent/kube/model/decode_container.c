@@ -123,28 +123,33 @@ static int read_id(const struct field *n, char **ret)
 	return *ret != NULL ? 0 : -ENOMEM;
 }
 
-static bool read_oom(const struct field *n, const char *key)
+/* lastState is of the run before the one that state shows. While the container waits, state shows
+ * none, and lastState is of the run that restartCount counts to. */
+static void read_oom(const struct field *n, struct kube_container *c)
 {
-	struct field state = field_object(n, key);
-	struct field terminated = field_object(&state, "terminated");
+	struct field state = field_object(n, "state"), last = field_object(n, "lastState");
+	struct field now = field_object(&state, "terminated");
+	struct field before = field_object(&last, "terminated");
 
-	return field_text_is(&terminated, "reason", "OOMKilled");
+	if (field_text_is(&now, "reason", "OOMKilled"))
+		c->oom_run = c->restarts + 1;
+	else if (field_text_is(&before, "reason", "OOMKilled"))
+		c->oom_run = c->restarts + !(c->running || now.json != NULL);
 }
 
 static int read_status(const struct field *n, struct kube_container *c)
 {
 	struct field state = field_object(n, "state"), running = field_object(&state, "running");
-	bool oom_now = read_oom(n, "state"), oom_before = read_oom(n, "lastState");
 	int r;
 
 	c->started_real = field_time(&running, "startedAt");
-	c->oom_killed = oom_now || oom_before;
 	c->running = running.json != NULL;
 	r = read_id(n, &c->id);
 	if (r < 0)
 		return r;
 	c->ready = field_bool(n, "ready");
 	c->restarts = (uint32_t)field_int(n, "restartCount", 0, INT32_MAX);
+	read_oom(n, c);
 	decode_resources(n, "resources", &c->status);
 	c->has_status = field_has(n, "resources");
 	return field_error(n);

@@ -34,7 +34,7 @@ struct kube_container {
 	bool running;
 	bool ready;
 	uint32_t restarts;
-	bool oom_killed;          /* lastState or state: terminated, reason OOMKilled */
+	uint32_t oom_run;         /* the run of it that was OOM-killed last, from 1 on; 0: none */
 	usec_t started_real;      /* state.running.startedAt; 0: not running */
 	struct heap_ceiling heap; /* of its language runtime, from command, args and env */
 };
