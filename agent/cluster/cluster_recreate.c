@@ -95,14 +95,11 @@ static void fill(const struct cluster *c, const struct pod *p, struct recreate_p
 	};
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct managed *m = p->members[i].managed;
-		usec_t throttled;
 
 		if (m == NULL || !m->container.annotated || m->state != UNIT_MANAGED)
 			continue;
 		ret->wanted |= m->container.rule.in_place_or_recreate &&
 			       m->control.rule.mode == MODE_AUTO && !m->control.paused;
-		throttled = control_node_throttled(&m->control, c->host->cpu_milli);
-		ret->throttled_since = sooner(ret->throttled_since, throttled);
 		lacking = sooner(lacking, m->control.lacking_since);
 		ret->oom_kills =
 			MAX(ret->oom_kills, control_ceiling_kills(&m->control, c->wake->now));

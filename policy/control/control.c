@@ -11,18 +11,9 @@
 
 void control_press_ceiling(struct control_resource *res, usec_t now)
 {
-	if (!res->at_ceiling)
-		res->ceiling_since = now;
 	res->at_ceiling = true;
 	res->pressed_at = now;
 	res->blocked = BLOCKED_CEILING;
-}
-
-usec_t control_node_throttled(const struct control *c, uint64_t node_milli)
-{
-	const struct control_resource *cpu = &c->resource[RESOURCE_CPU];
-
-	return cpu->managed && cpu->at_ceiling && cpu->limit >= node_milli ? cpu->ceiling_since : 0;
 }
 
 enum blocked_reason control_ceiling_reason(const struct control *c, const struct tuning *t)

@@ -17,7 +17,7 @@
 #include "policy/types/plan.h"
 
 #define CONTROL_STEPS_MAX 8
-/* OOM kills at the ceiling that are remembered. */
+/* OOM kills while the node denied memory that are remembered. */
 #define CONTROL_CEILING_KILLS 3
 
 /* What the ledger answered in one call of the laws: noted, or read back in place of its answers. */
@@ -84,7 +84,6 @@ struct control_resource {
 	enum blocked_reason blocked;
 	usec_t next_at; /* when it may change next; 0: unknown */
 	bool at_ceiling;
-	usec_t ceiling_since;    /* at_ceiling without a break */
 	usec_t pressed_at;       /* last time it asked for more than the ceiling */
 	usec_t planned_at;       /* a step of this wake-up is planned: no second one */
 	usec_t request_since;    /* the request is apart from the spec's since; 0: it is not */
@@ -144,7 +143,7 @@ struct control {
 	struct oom_kill kill;
 	usec_t lacking_since; /* it needs more than its ceiling or request is; 0: it does not */
 	usec_t lacked_at;
-	usec_t ceiling_kills[CONTROL_CEILING_KILLS]; /* the newest at the ceiling; 0: none */
+	usec_t ceiling_kills[CONTROL_CEILING_KILLS]; /* the newest one first; 0: none */
 	uint64_t use_unchecked; /* bytes: the highest use since memory.events was read; 0: none */
 	struct history history;
 	struct prior prior;
@@ -305,9 +304,8 @@ void control_lost(struct control *c, usec_t now);
 void control_give_back(struct control *c, const struct control_context *x, uint64_t to);
 /* The node denied memory within the last minute; c->denial has the reasons. */
 bool control_denied(const struct control *c, usec_t now);
-/* OOM kills at its memory ceiling within an hour, CONTROL_CEILING_KILLS at most. */
+/* OOM kills within an hour at limits that the node kept below the ceiling, CONTROL_CEILING_KILLS at
+ * most. */
 uint32_t control_ceiling_kills(const struct control *c, usec_t now);
-/* Since when it has been throttled at all CPUs of the node; 0: it is not. */
-usec_t control_node_throttled(const struct control *c, uint64_t node_milli);
 /* How far the recommendation may lower a limit below the original one, in permille of it. */
 uint32_t control_trust(const struct control *c);

@@ -112,25 +112,14 @@ static void record(struct control *c, const struct tuning *t, uint64_t use, usec
 		history_add_memory(&c->history, &t->history, needed, true, now_real);
 }
 
-/* Would a limit that is not the node's end growth here on another node, too? */
-static bool is_at_own_maximum(const struct control *c, uint64_t limit)
-{
-	const struct pod_resource_bounds *p = &c->pod.resource[RESOURCE_MEMORY];
-	const uint64_t max[] = {c->rule.mem_bytes.max, p->admin.max, p->namespace.max};
-
-	for (size_t i = 0; i < ARRAY_SIZE(max); i++)
-		if (max[i] != 0 && limit >= round_down(max[i], MEM_PAGE_BYTES))
-			return true;
-	return false;
-}
-
-/* Not when an external writer lowered the limit: more is possible in place. */
-static void note_ceiling_kill(struct control *c, usec_t now)
+/* Not at its ceiling, which is the same on every node, nor when an external writer lowered the
+ * limit: more is possible in place. */
+static void note_ceiling_kill(struct control *c, const struct tuning *t, usec_t now)
 {
 	usec_t *at = c->ceiling_kills;
 
-	if ((!c->resource[RESOURCE_MEMORY].at_ceiling && !control_denied(c, now)) ||
-	    c->kill.limit < c->kill.held || is_at_own_maximum(c, c->kill.limit))
+	if (!control_denied(c, now) || c->kill.limit < c->kill.held ||
+	    c->kill.limit >= control_ceiling(c, t, RESOURCE_MEMORY, 0))
 		return;
 	memmove(at + 1, at, sizeof c->ceiling_kills - sizeof *at);
 	at[0] = now;
@@ -165,7 +154,7 @@ static void check_events(struct control *c, const struct usage *prev,
 	if (!lowered && (m->max_event_at == 0 || x->now - m->max_event_at > MAX_TO_KILL_USEC ||
 			 c->kernel.mem_max == LIMIT_MAX))
 		return;
-	note_ceiling_kill(c, x->now);
+	note_ceiling_kill(c, x->tuning, x->now);
 	record(c, x->tuning, c->kill.use, x->now_real);
 	m->oom_at = x->now;
 }
@@ -199,7 +188,7 @@ void control_oom_reported(struct control *c, const struct tuning *t, usec_t now,
 	if (c->kill.at == 0)
 		c->kill = kill_at_limit(c->resource[RESOURCE_MEMORY].limit, now);
 	c->resource[RESOURCE_MEMORY].counters.oom_kills++;
-	note_ceiling_kill(c, now);
+	note_ceiling_kill(c, t, now);
 	record(c, t, c->kill.use, now_real);
 }
 

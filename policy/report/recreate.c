@@ -20,25 +20,20 @@ static bool lasts(usec_t since, usec_t now)
 
 const char *recreate_why(const struct recreate_pod *p, usec_t now)
 {
-	if (p->oom_kills >= RECREATE_OOM_KILLS)
-		return "it keeps being OOM-killed at its ceiling";
-	if (lasts(p->infeasible_since, now))
-		return "the node has had no room for its resize for 10 min";
-	return "it has been throttled at all CPUs of its node for 10 min";
+	return lasts(p->infeasible_since, now)
+		       ? "the node has had no room for its resize for 10 min"
+		       : "it keeps being OOM-killed, and the node has no memory for it";
 }
 
 enum recreate_answer recreate_needed(const struct recreate_pod *p, usec_t now, usec_t *ret_again)
 {
-	bool needed = p->oom_kills >= RECREATE_OOM_KILLS || lasts(p->infeasible_since, now) ||
-		      lasts(p->throttled_since, now);
+	bool needed = p->oom_kills >= RECREATE_OOM_KILLS || lasts(p->infeasible_since, now);
 
 	*ret_again = 0;
 	if (!p->wanted)
 		return RECREATE_NOT_WANTED;
 	if (!needed) {
-		*ret_again =
-			sooner(p->infeasible_since ? p->infeasible_since + RECREATE_AFTER_USEC : 0,
-			       p->throttled_since ? p->throttled_since + RECREATE_AFTER_USEC : 0);
+		*ret_again = p->infeasible_since ? p->infeasible_since + RECREATE_AFTER_USEC : 0;
 		return RECREATE_NOT_NEEDED;
 	}
 	if (!p->replicated)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mode InPlaceOrRecreate: is a pod to be evicted because it cannot be sized in place? Its successor
- * is sized when it starts. Rare, and never the last one that is ready: the disruption budgets of
+ * is sized when it starts. Only what another node could have is a reason: the ceiling of a limit is
+ * the same everywhere. Rare, and never the last one that is ready: the disruption budgets of
  * the cluster decide after that. */
 #pragma once
 
@@ -9,7 +10,7 @@
 
 /* A need has to last this long. */
 #define RECREATE_AFTER_USEC (10 * USEC_PER_MIN)
-/* So many OOM kills at the ceiling within an hour. */
+/* So many OOM kills within an hour while the node denied memory. */
 #define RECREATE_OOM_KILLS 3
 /* One eviction per workload in this time, by any node ... */
 #define RECREATE_WORKLOAD_USEC USEC_PER_HOUR
@@ -21,8 +22,7 @@ struct recreate_pod {
 	bool wanted;             /* its mode */
 	bool replicated;         /* of a ReplicaSet, StatefulSet or ReplicationController */
 	usec_t infeasible_since; /* the kubelet has no room for what it needs; 0: it has */
-	usec_t throttled_since;  /* throttled at all CPUs that the node gives it; 0: it is not */
-	uint32_t oom_kills;      /* at its ceiling, in the last hour */
+	uint32_t oom_kills;      /* while the node denied it memory, in the last hour */
 	usec_t evicted_on_node;  /* the last eviction by this node; 0: none */
 	usec_t retry_at;         /* not before, after a refusal; 0: none */
 };

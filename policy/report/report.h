@@ -103,6 +103,7 @@ struct report_facts {
 	uint64_t observed_generation; /* 0: not reported by this server */
 	bool pending_deferred;
 	bool pending_infeasible;
+	bool no_room; /* its message: the node lacks it, and another one may have it */
 	bool in_progress;
 	bool progress_error;
 	uint32_t condition_resources; /* RESOURCES_* that its message names; 0: none of them */

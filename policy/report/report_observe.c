@@ -246,7 +246,8 @@ static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
 			s->lead = LEAD_STUCK;
 		resources = RESOURCES_CPU;
 	}
-	if (s->infeasible_since == 0 && (f->pending_infeasible || is_overdue(t, s, now)))
+	if (s->infeasible_since == 0 &&
+	    ((f->pending_infeasible && f->no_room) || is_overdue(t, s, now)))
 		s->infeasible_since = now;
 	s->phase = REPORT_IDLE;
 	s->back = BACK_FORMER;

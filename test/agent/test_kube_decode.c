@@ -21,8 +21,7 @@ static const char base[] =
 	"\"labels\":{\"pod-template-hash\":\"7d9c4\"},"
 	"\"annotations\":{\"vscaled.dev/mode\":\"Auto\",\"other/key\":\"x\"},"
 	"\"ownerReferences\":[{\"kind\":\"ReplicaSet\",\"name\":\"web-7d9c4\",\"controller\":true}]"
-	","
-	"\"managedFields\":[{\"manager\":\"kubectl\",\"time\":\"2026-11-20T08:20:52Z\","
+	",\"managedFields\":[{\"manager\":\"kubectl\",\"time\":\"2026-11-20T08:20:52Z\","
 	"\"subresource\":\"resize\",\"fieldsV1\":{\"f:spec\":{\"a\":[1,2,{}]}}}]},"
 	"\"spec\":{\"nodeName\":\"node-1\",\"priority\":5,\"containers\":[{\"name\":\"app\","
 	"\"args\":[\"-v\"],\"env\":[{\"name\":\"A\",\"value\":\"b\"}],"
@@ -30,13 +29,11 @@ static const char base[] =
 	"\"requests\":{\"cpu\":\"200m\",\"memory\":\"128Mi\"}},"
 	"\"resizePolicy\":[{\"resourceName\":\"memory\",\"restartPolicy\":\"NotRequired\"}]}],"
 	"\"initContainers\":[{\"name\":\"prep\"},{\"name\":\"mesh\",\"restartPolicy\":\"Always\"}]}"
-	","
-	"\"status\":{\"phase\":\"Running\",\"qosClass\":\"Burstable\",\"observedGeneration\":3,"
+	",\"status\":{\"phase\":\"Running\",\"qosClass\":\"Burstable\",\"observedGeneration\":3,"
 	"\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}],"
 	"\"containerStatuses\":[{\"name\":\"app\",\"containerID\":\"containerd://3f4e\","
 	"\"ready\":true,\"restartCount\":2," STATES(
-		"{}", RUNNING) ","
-			       "\"resources\":{\"limits\":{\"cpu\":\"500m\"}}}]}}";
+		"{}", RUNNING) ",\"resources\":{\"limits\":{\"cpu\":\"500m\"}}}]}}";
 
 /* Owned: text with the first occurrence of a replaced by b. */
 static char *replaced(const char *text, const char *a, const char *b)
@@ -200,7 +197,6 @@ static const struct row good[] = {
 	{STATES("{}", RUNNING), STATES("{}", KILLED), " stopped ready oom=3 "},
 	{STATES("{}", RUNNING), STATES(KILLED, ENDED), " stopped ready oom=2 "},
 	{STATES("{}", RUNNING), STATES(KILLED, "{\"waiting\":{}}"), " stopped ready oom=3 "},
-	{STATES("{}", RUNNING), STATES(ENDED, ENDED), " stopped ready oom=0 "},
 	{"{\"running\":{\"startedAt\":\"2026-11-20T08:03:10Z\"}}", "{\"waiting\":{}}",
 	 "stopped ready"},
 	{"2026-11-20T08:03:10Z", "2026-11-20T08:03:10.25Z", "started=1795161790250000 "},

@@ -27,11 +27,6 @@ static void test_needs(void)
 	CHECK_EQ(ask(&p, T + 10 * MIN_USEC), RECREATE_EVICT);
 	CHECK(strstr(recreate_why(&p, T + 10 * MIN_USEC), "no room") != NULL);
 	p = base;
-	p.throttled_since = T;
-	CHECK_EQ(ask(&p, T + 10 * MIN_USEC - 1), RECREATE_NOT_NEEDED);
-	CHECK_EQ(ask(&p, T + 10 * MIN_USEC), RECREATE_EVICT);
-	CHECK(strstr(recreate_why(&p, T + 10 * MIN_USEC), "throttled") != NULL);
-	p = base;
 	p.oom_kills = 2;
 	CHECK_EQ(ask(&p, T), RECREATE_NOT_NEEDED);
 	p.oom_kills = 3;

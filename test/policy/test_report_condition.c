@@ -128,15 +128,18 @@ static void test_deferred_of_others(void)
 	}
 }
 
-static void test_infeasible(void)
+/* room: for want of it; else another node would refuse it as well. */
+static void test_infeasible(bool room)
 {
 	WITH(g)
 	{
 		accept_raise(&g);
 		g.f.observed_generation = 2;
 		g.f.pending_infeasible = true;
+		g.f.no_room = room;
 		CHECK_EQ(rig_observe(&g),
 			 REPORT_CHANGE_VERIFY | REPORT_CHANGE_REFUSED | REPORT_CHANGE_RETRY);
+		CHECK_EQ(g.s->infeasible_since != 0, room);
 		CHECK_EQ(allows(&g, CPU), 500);
 		CHECK_EQ(allows(&g, MEM), 256 * MIB);
 		CHECK_EQ(rig_observe(&g), 0); /* said once */
@@ -431,7 +434,8 @@ int main(void)
 	test_deferred_is_withdrawn(false);
 	test_deferred_is_withdrawn(true);
 	test_deferred_of_others();
-	test_infeasible();
+	test_infeasible(true);
+	test_infeasible(false);
 	test_infeasible_for_cpu_alone();
 	test_infeasible_for_memory_alone();
 	test_error_below_use();

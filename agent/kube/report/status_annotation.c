@@ -251,6 +251,8 @@ void reporter_fill(const struct kube_pod *pod, struct reporter_view *view)
 	view->facts.observed_generation = pod->observed_generation;
 	view->facts.pending_deferred = pod->pending == RESIZE_DEFERRED;
 	view->facts.pending_infeasible = pod->pending == RESIZE_INFEASIBLE;
+	view->facts.no_room = pod->resize_message != NULL &&
+			      strstr(pod->resize_message, "t have enough ") != NULL;
 	view->facts.in_progress = pod->progress != RESIZE_IDLE;
 	view->facts.progress_error = pod->progress == RESIZE_ERROR;
 	view->facts.condition_resources = condition_resources(pod);
