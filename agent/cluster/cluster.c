@@ -240,6 +240,7 @@ void cluster_free(struct cluster *c)
 	cluster_recreate_free(c);
 	cluster_room_free(c);
 	cluster_namespaces_free(c);
+	cluster_node_free(c);
 	reporter_free(c->reporter);
 	recorder_free(c->recorder);
 	kube_client_free(c->client);
@@ -350,6 +351,7 @@ void cluster_tick(struct cluster *c, bool review)
 	cluster_past_tick(c);
 	cluster_autoscalers_tick(c);
 	cluster_namespaces_tick(c);
+	cluster_node_tick(c);
 	cluster_bounds_tick(c, review);
 	count_reports(c);
 	c->tally->watch_restarts += w->restarts - c->restarts_counted;

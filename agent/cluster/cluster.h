@@ -5,6 +5,7 @@
 #pragma once
 
 #include "agent/cluster/namespace_table.h"
+#include "agent/kube/model/decode.h"
 #include "agent/kube/report/reporter.h"
 #include "agent/kube/watch/watch.h"
 
@@ -52,6 +53,10 @@ struct cluster {
 	struct cluster_past *past;         /* owned; NULL: none is configured */
 	struct recreate *recreate;         /* owned; NULL: not used yet */
 	struct room *room;                 /* owned; NULL: no pod yet */
+	struct kube_node node_object;      /* cluster_node_of() */
+	struct kube_call *node_call;       /* NULL: none under way */
+	usec_t node_at;                    /* asked for then */
+	bool node_known, node_denied;      /* node_denied: no right to it, and reported */
 	struct kube_call *namespaces_call; /* NULL: none under way */
 	usec_t namespaces_at;
 	uint32_t namespaces_failed; /* lists, in all */
@@ -96,6 +101,11 @@ int cluster_report_start(struct cluster *c);
 void cluster_node_note(struct cluster *c, const struct kube_pod *pod);
 /* On the review clock. */
 void cluster_node_check(struct cluster *c);
+/* After every sample: requests the Node's object, at the start and rarely afterwards. */
+void cluster_node_tick(struct cluster *c);
+/* What it said last; NULL: not known, or no right to it (nodes: get). */
+const struct kube_node *cluster_node_of(const struct cluster *c);
+void cluster_node_free(struct cluster *c);
 
 /* --- cluster_view.c: hooks */
 void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *container,

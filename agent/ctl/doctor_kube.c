@@ -62,6 +62,7 @@ static const struct right rights[] = {
 	{"create", "events.k8s.io", "events", NULL, false, false},
 	{"patch", "events.k8s.io", "events", NULL, false, false},
 	{"list", "", "limitranges", NULL, false, false},
+	{"get", "", "nodes", NULL, false, false},
 	{"list", "autoscaling", "horizontalpodautoscalers", NULL, false, false},
 	{"list", "", "namespaces", NULL, false, true},
 };
@@ -100,6 +101,9 @@ enum finding check_kube_rights(const struct doctor *d, char *text)
 		if (f != FINDING_MISSING)
 			f = r->essential ? FINDING_MISSING : FINDING_WARN;
 	}
+	if (strstr(text, "get nodes") != NULL)
+		snprintf(text + strlen(text), DOCTOR_TEXT_MAX - strlen(text),
+			 "; without get nodes no request is raised");
 	if (f != FINDING_OK)
 		return f;
 	(void)doctor_cluster_may(&d->cluster, "create", "", "pods", "eviction", &evicts);

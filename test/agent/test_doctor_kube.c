@@ -296,6 +296,8 @@ static void test_rights(void)
 		{"\"resize\"", "warning", "may not patch pods/resize", ""},
 		{"events.k8s.io", "warning", "may not create events, patch events", ""},
 		{"limitranges", "warning", "may not list limitranges", ""},
+		{"nodes", "warning", "may not get nodes; without get nodes no request is raised",
+		 ""},
 		{"horizontalpodautoscalers", "warning", "may not list horizontalpodautoscalers",
 		 ""},
 		{"namespaces\"", "ok", "granted", ""},

@@ -118,10 +118,36 @@ static void test_lease(void)
 	}
 }
 
+static void test_node(void)
+{
+	static const char good[] =
+		"{\"kind\":\"Node\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n\"},\"status\":"
+		"{"
+		"\"capacity\":{\"cpu\":\"4\"},\"allocatable\":{\"cpu\":\"3920m\",\"memory\":"
+		"\"7Gi\",\"pods\":\"110\"},\"nodeInfo\":{\"kubeletVersion\":\"v1.36.3-eks-1\"}}}";
+	static const char *const bad[] = {
+		"{\"kind\":\"Pod\"}",
+		"{\"kind\":\"Node\",\"status\":{\"allocatable\":{\"cpu\":\"many\"}}}",
+		"{\"kind\":\"Node\",\"status\":{\"nodeInfo\":{\"kubeletVersion\":36}}}",
+		"[]",
+	};
+	struct kube_node n = {.kubelet_version = ""};
+	struct kube_decode_error err;
+
+	CHECK_EQ(kube_decode_node(good, strlen(good), &n, &err), 0);
+	CHECK_EQ(n.allocatable[RESOURCE_CPU], 3920);
+	CHECK_EQ(n.allocatable[RESOURCE_MEMORY], 7ULL << 30);
+	CHECK_STR(n.kubelet_version, "v1.36.3-eks-1");
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		CHECK_EQ(kube_decode_node(bad[i], strlen(bad[i]), &n, &err), -EBADMSG);
+	CHECK_EQ(n.allocatable[RESOURCE_CPU], 3920);
+}
+
 int main(void)
 {
 	test_status();
 	test_others();
 	test_lease();
+	test_node();
 	return check_result();
 }

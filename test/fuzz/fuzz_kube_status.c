@@ -26,6 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *text = (const char *)data;
 	struct kube_limit_range range;
 	struct kube_lease lease;
+	struct kube_node node;
 	struct kube_decode_error err;
 	struct kube_status s;
 	bool yes = false;
@@ -46,5 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	(void)kube_decode_access(text, size, &yes, &err);
 	(void)kube_decode_limit_ranges(text, size, &range, &err);
+	if (kube_decode_node(text, size, &node, &err) == 0)
+		check_text(node.kubelet_version, sizeof node.kubelet_version);
 	return 0;
 }

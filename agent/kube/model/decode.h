@@ -85,6 +85,13 @@ struct kube_lease {
 };
 int kube_decode_lease(const char *text, size_t len, struct kube_lease *ret,
 		      struct kube_decode_error *err);
+/* A Node: what its pods may request together, and its kubelet's release. */
+struct kube_node {
+	uint64_t allocatable[RESOURCE_COUNT];
+	char kubelet_version[64]; /* "v1.36.3" */
+};
+int kube_decode_node(const char *text, size_t len, struct kube_node *ret,
+		     struct kube_decode_error *err);
 /* status.allowed of a SelfSubjectAccessReview. */
 int kube_decode_access(const char *text, size_t len, bool *ret_allowed,
 		       struct kube_decode_error *err);

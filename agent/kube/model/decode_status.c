@@ -233,3 +233,24 @@ int kube_decode_lease(const char *text, size_t len, struct kube_lease *ret,
 		*ret = lease;
 	return err->error;
 }
+
+int kube_decode_node(const char *text, size_t len, struct kube_node *ret,
+		     struct kube_decode_error *err)
+{
+	OWN(drop_json) cJSON *json = NULL;
+	struct kube_node node = {.kubelet_version = ""};
+	struct field root, status, allocatable, info;
+	int r = decode_kind(text, len, "Node", &json, &root, err);
+
+	if (r < 0)
+		return r;
+	status = field_object(&root, "status");
+	allocatable = field_object(&status, "allocatable");
+	info = field_object(&status, "nodeInfo");
+	copy(&info, "kubeletVersion", node.kubelet_version, sizeof node.kubelet_version);
+	for (enum resource i = 0; i < RESOURCE_COUNT; i++)
+		node.allocatable[i] = field_quantity(&allocatable, resource_names[i], i);
+	if (err->error == 0)
+		*ret = node;
+	return err->error;
+}

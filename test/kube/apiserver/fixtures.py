@@ -100,7 +100,8 @@ def add_node(store: Store, make: Any, name: str) -> None:
     node = make("Node", "", {"metadata": {"name": name, "labels": {
         "kubernetes.io/hostname": name}}, "spec": {}})
     amounts = {"cpu": "8", "memory": "16Gi", "pods": "250"}
-    status = dict(node["status"], capacity=amounts, allocatable=dict(amounts, cpu="7800m",
+    status = dict(node["status"], nodeInfo={"kubeletVersion": "v1.36.3"},
+                  capacity=amounts, allocatable=dict(amounts, cpu="7800m",
                                                                      memory="15Gi"),
                   conditions=[{"type": "Ready", "status": "True", "reason": "KubeletReady",
                                "lastHeartbeatTime": node["metadata"]["creationTimestamp"],

@@ -12,6 +12,7 @@ AGENT_RULES = [
     {"verbs": ["list"], "apiGroups": ["autoscaling"], "resources": ["horizontalpodautoscalers"]},
     {"verbs": ["create", "patch"], "apiGroups": ["events.k8s.io"], "resources": ["events"]},
     {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["limitranges"]},
+    {"verbs": ["get"], "apiGroups": [""], "resources": ["nodes"]},
 ]
 
 
