@@ -209,10 +209,23 @@ static bool namespace_has(const struct kube_namespace *n, const char *key)
 	return false;
 }
 
+static bool means_mode(const struct kube_annotation *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (annotation_means_mode(list[i].key))
+			return true;
+	return false;
+}
+
 bool annotation_opted_in(const struct annotation_input *in)
 {
-	return kube_pod_annotation(in->pod, "mode") != NULL ||
-	       namespace_has(in->namespace, "mode") || rule_has(rule_for(in), "mode");
+	const struct kube_namespace *n = in->namespace;
+
+	if (kube_pod_annotation(in->pod, "mode") != NULL || namespace_has(n, "mode") ||
+	    rule_has(rule_for(in), "mode"))
+		return true;
+	return in->sized && (means_mode(in->pod->annotations, in->pod->annotation_count) ||
+			     (n != NULL && means_mode(n->annotations, n->annotation_count)));
 }
 
 bool annotation_observed(const struct annotation_input *in)
@@ -220,50 +233,79 @@ bool annotation_observed(const struct annotation_input *in)
 	return in->config->kubernetes.observe == OBSERVE_ALL && !annotation_opted_in(in);
 }
 
-static int take_pod(const struct kube_pod *pod, struct pod_settings *w,
-		    struct annotation_error *err)
+/* What is wrong is left out, and so are bounds that contradict each other; it is no mistake where
+ * the pod has the key itself. A mode that cannot be read is not Off. */
+static int take_list(const struct kube_annotation *list, size_t count, const struct kube_pod *over,
+		     struct pod_settings *w, struct annotation_error *first)
 {
-	int r = 0;
+	OWN(drop_free) struct pod_settings *before = malloc(sizeof *before);
+	struct annotation_error ignored = {""};
 
-	for (size_t i = 0; r == 0 && i < pod->annotation_count; i++)
-		r = annotation_take(&pod->annotations[i], w, err);
-	return r == 0 ? settings_check(w, err) : r;
-}
+	if (before == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		bool own = over != NULL && kube_pod_annotation(over, list[i].key) != NULL;
+		int r;
 
-/* Each value that is wrong is left out, and so are bounds that contradict each other. */
-static int take_namespace(const struct kube_namespace *n, struct pod_settings *w,
-			  struct annotation_error *first)
-{
-	OWN(drop_free) struct pod_settings *with = calloc(1, sizeof *with);
-	struct annotation_error err = {""};
-	int r = with != NULL ? 0 : -ENOMEM;
-
-	for (size_t i = 0; r != -ENOMEM && i < n->annotation_count; i++) {
-		*with = *w;
-		err.text[0] = '\0';
-		r = annotation_take(&n->annotations[i], with, &err);
+		*before = *w;
+		r = annotation_take(&list[i], w, own ? &ignored : first);
+		if (r == -ENOMEM)
+			return r;
 		if (r == 0)
-			*w = *with;
-		else if (first->text[0] == '\0')
-			*first = err;
+			continue;
+		*w = *before;
+		if (!w->has_mode && annotation_means_mode(list[i].key)) {
+			w->has_mode = true;
+			w->mode = MODE_AUTO;
+		}
 	}
-	err.text[0] = '\0';
-	if (r == -ENOMEM || settings_check(w, &err) == 0)
-		return r == -ENOMEM ? r : 0;
-	w->own.has_min = w->own.has_max = 0;
-	memset(w->own.bound, 0, sizeof w->own.bound);
-	w->policy_count = 0;
-	if (first->text[0] == '\0')
-		*first = err;
+	if (settings_check(w, first) < 0) {
+		w->own.has_min = w->own.has_max = 0;
+		memset(w->own.bound, 0, sizeof w->own.bound);
+		w->policy_count = 0;
+	}
 	return 0;
 }
 
-int annotation_check_namespace(const struct kube_namespace *n, struct annotation_error *err)
+/* A list that names containers, and none of the pod's. */
+static bool names_none(const struct kube_pod *pod, const struct pod_settings *w)
 {
-	OWN(drop_free) struct pod_settings *w = calloc(1, sizeof *w);
+	size_t names = 0;
 
-	*err = (struct annotation_error){""};
-	return w != NULL ? take_namespace(n, w, err) : -ENOMEM;
+	for (size_t i = 0; i < w->name_count; i++) {
+		const struct list_name *n = &w->name[i];
+
+		names += !n->exclude;
+		if (!n->exclude && (strcmp(n->name, "*") == 0 || kube_pod_container(pod, n->name)))
+			return false;
+	}
+	return names > 0 && pod->container_count > 0;
+}
+
+static int take_pod(const struct kube_pod *pod, struct pod_settings *w,
+		    struct annotation_error *first)
+{
+	int r = take_list(pod->annotations, pod->annotation_count, NULL, w, first);
+
+	if (r == 0 && names_none(pod, w)) {
+		w->name_count = 0;
+		annotation_bad(first,
+			       ANNOTATION_DOMAIN "containers names no container of the pod; "
+						 "the first of it is %.63s",
+			       pod->containers[0].name);
+	}
+	return r;
+}
+
+static int take_namespace(const struct kube_namespace *n, const struct kube_pod *pod,
+			  struct pod_settings *w, struct annotation_error *first)
+{
+	struct annotation_error err = {""};
+	int r = take_list(n->annotations, n->annotation_count, pod, w, &err);
+
+	if (err.text[0] != '\0')
+		annotation_bad(first, "namespace %.63s: %.180s", n->name, err.text);
+	return r;
 }
 
 static int take_rule(const struct config_pod_rule *rule, struct pod_settings *w)
@@ -279,16 +321,18 @@ static int take_rule(const struct config_pod_rule *rule, struct pod_settings *w)
 	return r;
 }
 
-/* Below the pod's own. */
-static int add_defaults(const struct annotation_input *in, struct layers *l)
+/* From strong to weak. */
+static int add_layers(const struct annotation_input *in, struct layers *l,
+		      struct annotation_error *first)
 {
 	const struct config_pod_rule *rule = rule_for(in);
-	struct annotation_error left_out = {""};
-	struct pod_settings *w;
+	struct pod_settings *w = layer_add(l);
 
+	if (w == NULL || take_pod(in->pod, w, first) < 0)
+		return -ENOMEM;
 	if (in->namespace != NULL) {
 		w = layer_add(l);
-		if (w == NULL || take_namespace(in->namespace, w, &left_out) == -ENOMEM)
+		if (w == NULL || take_namespace(in->namespace, in->pod, w, first) < 0)
 			return -ENOMEM;
 	}
 	if (rule != NULL) {
@@ -303,25 +347,19 @@ int annotation_rule(const struct annotation_input *in, const char *container,
 		    struct container_rule *ret, struct annotation_error *err)
 {
 	OWN(drop_layers) struct layers l = {.count = 0};
-	struct pod_settings *w;
-	int r;
 
 	*err = (struct annotation_error){""};
 	*ret = (struct container_rule){.rule = {.mode = MODE_OFF}};
 	if (!annotation_opted_in(in) && !annotation_observed(in))
 		return -ENOENT;
-	w = layer_add(&l);
-	if (w == NULL)
-		return -ENOMEM;
-	r = take_pod(in->pod, w, err);
-	if (r == -ENOMEM)
-		return r;
-	if (r < 0)
-		*w = (struct pod_settings){.has_mode = true, .mode = MODE_OFF};
-	else if (add_defaults(in, &l) < 0)
+	if (add_layers(in, &l, err) < 0)
 		return -ENOMEM;
 	annotation_fill(in->config, &l, container, ret);
-	return r;
+	if (err->text[0] == '\0')
+		return 0;
+	ret->frozen_mode = ret->rule.mode;
+	ret->rule.mode = MODE_OFF;
+	return -EINVAL;
 }
 
 size_t annotation_sources(const struct annotation_input *in, struct annotation_source *ret,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The annotations vscaled.dev/... of a pod, one row per key. Tenants' input: the administrator's
- * bounds always win, and a value that cannot be parsed makes the pod Off. */
+ * bounds always win. A mistake freezes what is sized, and nothing else of the pod is sized. */
 #pragma once
 
 #include "agent/config/config.h"
@@ -31,7 +31,9 @@ extern const size_t annotation_key_count;
 /* How one container of a pod is to be treated. */
 struct container_rule {
 	struct policy_rule rule;
-	bool named; /* by `containers` and `policy`: else not managed */
+	enum mode
+		frozen_mode; /* after -EINVAL: of what is sized already; Off: it is not any more */
+	bool named;          /* by `containers` and `policy`: else not managed */
 	enum controlled_values controlled;
 	bool allow_restart;        /* of a container whose memory resize takes one */
 	bool in_place_or_recreate; /* beside mode Auto: may be evicted */
@@ -45,6 +47,7 @@ struct annotation_input {
 	const struct config *config;
 	const struct kube_pod *pod;
 	const struct kube_namespace *namespace; /* its namespace's annotations; NULL: none */
+	bool sized; /* already: a misspelt key of its mode is no removal of that */
 };
 
 /* Has the pod a mode, by its annotation, its namespace's or a rule of the configuration (`pods`)?
@@ -56,13 +59,11 @@ bool annotation_observed(const struct annotation_input *in);
 
 /* The rule of one container: configuration defaults, the first matching rule of `pods`, the
  * namespace's annotations, the pod's, each of which wins over those before it, and the
- * administrator's bounds, which win over all. What is wrong with a namespace's is left out.
- * -ENOENT: the pod has no mode; -EINVAL: err says what is wrong, the same for every
- * container of the pod. *ret is mode Off in both cases. */
+ * administrator's bounds, which win over all.
+ * -ENOENT: the pod has no mode; -EINVAL: err says what is wrong, the same for every container of
+ * the pod, and *ret is without it; -ENOMEM. *ret is mode Off in these cases. */
 int annotation_rule(const struct annotation_input *in, const char *container,
 		    struct container_rule *ret, struct annotation_error *err);
-/* The first thing that is wrong with the annotations of a namespace; "": nothing. -ENOMEM. */
-int annotation_check_namespace(const struct kube_namespace *n, struct annotation_error *err);
 
 /* One setting in force, borrowed. */
 struct annotation_source {

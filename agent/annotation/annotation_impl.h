@@ -59,7 +59,7 @@ struct pod_settings {
 };
 
 /* annotation_settings.c */
-/* Fills err; -EINVAL. */
+/* Fills err, unless it says something already; -EINVAL. */
 int annotation_bad(struct annotation_error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* What one source sets for a container: the explicit keys, then `policy`. */
@@ -78,6 +78,8 @@ int annotation_take(const struct kube_annotation *a, struct pod_settings *w,
 const struct annotation_key *annotation_find(const char *key);
 /* The key that a misspelt one was probably meant to be. */
 const char *annotation_nearest(const char *key);
+/* Is it the mode's key, or one letter or two from it? */
+bool annotation_means_mode(const char *key);
 int annotation_controlled(const char *text, enum controlled_values *ret);
 /* Smallest and largest amount of a bound, as the configuration has them. */
 const struct config_key *annotation_bound_key(enum resource r, bool max);

@@ -168,15 +168,10 @@ int annotation_take_policy(const char *value, struct pod_settings *w, struct ann
 	struct kube_decode_error why;
 	int r;
 
-	if (strlen(value) > POLICY_BYTES_MAX) {
-		snprintf(err->text, sizeof err->text,
-			 ANNOTATION_DOMAIN "policy: longer than the %u bytes that are read",
-			 POLICY_BYTES_MAX);
-		return -EINVAL;
-	}
+	if (strlen(value) > POLICY_BYTES_MAX)
+		return annotation_bad(
+			err, ANNOTATION_DOMAIN "policy: longer than the %u bytes that are read",
+			POLICY_BYTES_MAX);
 	r = take_entries(value, w, &why);
-	if (r != -EBADMSG)
-		return r;
-	snprintf(err->text, sizeof err->text, ANNOTATION_DOMAIN "policy: %s", why.text);
-	return -EINVAL;
+	return r == -EBADMSG ? annotation_bad(err, ANNOTATION_DOMAIN "policy: %s", why.text) : r;
 }

@@ -11,6 +11,8 @@ int annotation_bad(struct annotation_error *err, const char *format, ...)
 {
 	va_list args;
 
+	if (err->text[0] != '\0')
+		return -EINVAL;
 	va_start(args, format);
 	vsnprintf(err->text, sizeof err->text, format, args);
 	va_end(args);

@@ -309,6 +309,11 @@ static size_t distance(const char *a, const char *b)
 	return row[n];
 }
 
+bool annotation_means_mode(const char *key)
+{
+	return distance(key, "mode") <= 2;
+}
+
 const char *annotation_nearest(const char *key)
 {
 	const char *best = annotation_keys[0].key;

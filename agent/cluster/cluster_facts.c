@@ -371,6 +371,7 @@ int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret)
 	ret->facts.restoring = is_restoring(p) && (all || holds_any_sent(p));
 	ret->facts.controlled = controlled_of(p);
 	ret->mode = mode_shown(p);
+	ret->invalid = p->error[0] != '\0' ? p->error : NULL;
 	ret->changed_real = changed_real(p);
 	for (size_t i = 0; i < ret->facts.container_count; i++) {
 		const struct managed *m = p->members[i].managed;

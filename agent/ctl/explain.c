@@ -209,6 +209,7 @@ static void print_offers(const struct ctl *c, const char *name, const cJSON *uni
 		 {"To stop changes", "To restore the originals"},
 		 {"pause", "restore"}},
 		{UNIT_PAUSED, {"To resume", "To restore the originals"}, {"resume", "restore"}},
+		{UNIT_FROZEN, {"To restore the originals", NULL}, {"restore", NULL}},
 		{UNIT_GAVE_WAY,
 		 {"To size it again", "To restore the originals"},
 		 {"resume", "restore"}},

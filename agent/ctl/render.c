@@ -17,8 +17,8 @@ struct state_paint {
 };
 
 static const struct state_paint state_paints[] = {
-	{"managed", PAINT_GOOD}, {"paused", PAINT_WARN},   {"restored", PAINT_WARN},
-	{"gave-way", PAINT_BAD}, {"unmanaged", PAINT_BAD},
+	{"managed", PAINT_GOOD}, {"paused", PAINT_WARN}, {"restored", PAINT_WARN},
+	{"gave-way", PAINT_BAD}, {"frozen", PAINT_BAD},  {"unmanaged", PAINT_BAD},
 };
 
 const char *paint_on(const struct ctl *c, enum paint p)

@@ -126,7 +126,7 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_ANNOTATION_INVALID] = {
 		"annotation-invalid", SD_ID128_MAKE(5b,1d,0c,7e,9a,3f,4e,6c,8d,2b,71,f0,a4,c6,3e,95),
 		LOG_WARNING, WHO | F(DETAIL), 3,
-		"invalid annotation, {who} is treated as Off: {detail}",
+		"invalid annotation, {who} stays as it is until it is corrected: {detail}",
 	},
 	[EVENT_LIMIT_RAISED] = {
 		"limit-raised", SD_ID128_MAKE(cb,4c,3f,dc,b8,f8,4c,f9,9b,0a,39,75,0e,cd,22,3a),

@@ -42,7 +42,7 @@ void message_unsaved_baseline(struct unit_table *t, int error);
 void message_restored(struct managed *m, const struct restore_result *result);
 /* The same for a unit that is not in the table. */
 void message_stray(const char *unit, enum restore_outcome outcome);
-/* The pod's annotations cannot be understood: it is Off. */
+/* The pod's annotations cannot be understood: it stays as it is. */
 void message_annotations(const struct pod *p, const char *why);
 /* The API server did not take a limit: text is its own. */
 void message_refused(const struct managed *m, enum resource r, const char *text);

@@ -59,17 +59,16 @@ struct pod {
 	struct managed *level;      /* its own cgroup; NULL: not found yet */
 	char *path;                 /* of its cgroup; NULL: not found yet */
 	uint64_t serial;            /* of its watches */
-	char error[256];            /* what is wrong with its annotations; "": nothing */
-	char default_error[256];    /* the same of its namespace's */
-	const char *why;            /* static text: why nothing of it is managed; NULL: it is */
-	bool listed;                /* put since pods_list_begin() */
-	bool absent;                /* the last list lacked it, but its cgroup is there */
-	bool scan;                  /* a cgroup may have appeared or be ready */
-	bool newcomers;             /* folders are watched for their limits */
-	bool concerned; /* a limit of a container changed: its own has to be computed again */
-	bool adopting;  /* a resize by the owner is not adopted yet */
-	bool observed;  /* without a mode, by kubernetes.observe */
-	bool leaving;   /* no longer annotated: forgotten once it is handed back */
+	char error[256]; /* what is wrong with its annotations or its namespace's; "": nothing */
+	const char *why; /* static text: why nothing of it is managed; NULL: it is */
+	bool listed;     /* put since pods_list_begin() */
+	bool absent;     /* the last list lacked it, but its cgroup is there */
+	bool scan;       /* a cgroup may have appeared or be ready */
+	bool newcomers;  /* folders are watched for their limits */
+	bool concerned;  /* a limit of a container changed: its own has to be computed again */
+	bool adopting;   /* a resize by the owner is not adopted yet */
+	bool observed;   /* without a mode, by kubernetes.observe */
+	bool leaving;    /* no longer annotated: forgotten once it is handed back */
 	bool unsupported_reported; /* reported that its node is not supported */
 	bool unreachable_reported; /* reported that systemd cannot be called for it */
 	bool ending;               /* it finished or is being deleted: not written to */

@@ -150,7 +150,7 @@ const struct metric metrics_table[] = {
 	 "Pods with a valid mode.", emit_number, .offset = IN(pods_managed),
 	 .kubernetes = true},
 	{"vscaled_pods_invalid_annotations", METRIC_GAUGE, NULL, 0, "",
-	 "Pods with an invalid annotation, treated as Off.",
+	 "Pods with an invalid annotation: sizes stay as they are.",
 	 emit_number, .offset = IN(pods_invalid), .kubernetes = true},
 	{"vscaled_rollouts_stopped", METRIC_GAUGE, NULL, 0, "",
 	 "Workloads whose rollout is stopped on this node: the sized pods did worse.",

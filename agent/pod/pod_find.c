@@ -385,8 +385,6 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 	if (first && m->cgroup.cg != NULL)
 		pod_spec_first(m);
 	p->concerned = true;
-	if (p->error[0] != '\0')
-		managed_set_state(m, m->state, p->error);
 }
 
 static void find_container(struct pod *p, size_t i, const struct pod_children *all)

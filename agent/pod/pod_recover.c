@@ -97,10 +97,14 @@ static void recover(struct pod *p, size_t i)
 	managed_set_state(m, UNIT_UNMANAGED, unknown_why);
 }
 
+bool pod_originals_lost(const struct pods *pods, const struct kube_pod *s)
+{
+	return pods->records->originals_lost && s->resize_ours;
+}
+
 void pod_recover(struct pod *p)
 {
-
-	if (!p->pods->records->originals_lost || !p->spec->resize_ours)
+	if (!pod_originals_lost(p->pods, p->spec))
 		return;
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		struct managed *m = p->members[i].managed;
@@ -139,7 +143,7 @@ void pod_recover_listed(struct pods *pods, const struct kube_pod *s, bool in_tab
 	size_t i = sized_find(pods, s->uid);
 	void *grown;
 
-	if (!pods->records->originals_lost || !s->resize_ours)
+	if (!pod_originals_lost(pods, s))
 		return;
 	if (i < pods->sized_count) {
 		pods->sized[i].listed = true;

@@ -9,6 +9,8 @@ struct limits;
 struct pod;
 struct pods;
 
+/* The records are lost, and the spec holds limits that vscaled sent. */
+bool pod_originals_lost(const struct pods *pods, const struct kube_pod *s);
 /* The records are lost and the spec holds limits that vscaled sent: takes the originals from the
  * pod's annotation, else marks it as not to be written to. */
 void pod_recover(struct pod *p);

@@ -107,7 +107,9 @@ void pod_rollout_apply(const struct pod *p, struct container_rule *rule)
 	else
 		rule->rollout =
 			r != NULL && r->hurt != ROLLOUT_UNHURT ? ROLLOUT_STOPPED : ROLLOUT_SIZED;
-	if (rule->rollout != ROLLOUT_SIZED)
+	/* Which share it belongs to may be what is wrong. */
+	if (rule->rollout == ROLLOUT_STOPPED ||
+	    (rule->rollout == ROLLOUT_UNSIZED && !rule->rule.freeze))
 		rule->rule.mode = MODE_OFF;
 }
 

@@ -10,7 +10,9 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/spec.h"
 #include "agent/manage/table.h"
+#include "agent/pod/pod_recover.h"
 #include "agent/pod/pod_rollout.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -145,28 +147,42 @@ static void ours(struct pod *p, size_t i, const struct container_rule *rule)
 	unit_update_blocked(m);
 }
 
-/* Once for each that is new. */
-static void report_error(struct pod *p, char *reported, const char *error)
+/* A mistake: what is sized stays as it is, by the last rule without one, else (after a start) by
+ * what can be read of this one; unless a valid annotation ends that. Nothing else is sized. */
+static void freeze(const struct pod *p, size_t i, struct container_rule *rule)
 {
-	if (strcmp(reported, error) == 0)
+	const struct managed *m = p->members[i].managed;
+	enum mode mode = rule->frozen_mode;
+
+	if (mode == MODE_OFF)
 		return;
-	snprintf(reported, sizeof p->error, "%s", error);
-	if (error[0] == '\0')
-		return;
-	message_annotations(p, reported);
-	pod_warn(p, "InvalidAnnotation", "ReadAnnotations", reported);
+	if (m != NULL && m->container.annotated) {
+		*rule = m->container.rule;
+		mode = MIN(mode, rule->rule.mode);
+	} else if (!has_originals(p, &p->spec->containers[i]) &&
+		   !pod_originals_lost(p->pods, p->spec)) {
+		mode = MODE_OFF;
+		rule->has_rollout = false;
+	}
+	rule->rule.mode = mode;
+	rule->rule.freeze = true;
+	rule->rule.scale_down = rule->allow_restart = rule->in_place_or_recreate = false;
 }
 
-static void report_namespace(struct pod *p, const struct kube_namespace *n)
+/* Once for each that is new. */
+static void report_error(struct pod *p, const char *error)
 {
-	char text[sizeof p->default_error] = "";
-	struct annotation_error error = {""};
+	char text[sizeof p->error + 96];
 
-	if (n != NULL && !p->leaving)
-		annotation_check_namespace(n, &error);
-	if (error.text[0] != '\0')
-		snprintf(text, sizeof text, "namespace %.63s: %.180s", n->name, error.text);
-	report_error(p, p->default_error, text);
+	if (strcmp(p->error, error) == 0)
+		return;
+	snprintf(p->error, sizeof p->error, "%s", error);
+	if (error[0] == '\0')
+		return;
+	message_annotations(p, p->error);
+	snprintf(text, sizeof text, "%s. Until it is corrected %s", p->error,
+		 pod_is_sized(p) ? "the limits stay as they are" : "the pod is not sized");
+	pod_warn(p, "InvalidAnnotation", "ReadAnnotations", text);
 }
 
 struct annotation_input pod_annotations(const struct pods *pods, const struct kube_pod *spec)
@@ -175,6 +191,8 @@ struct annotation_input pod_annotations(const struct pods *pods, const struct ku
 		.config = pods->config,
 		.pod = spec,
 		.namespace = kube_namespaces_find(&pods->namespaces, spec->namespace),
+		.sized =
+			persist_has_pod(pods->records, spec->uid) || pod_originals_lost(pods, spec),
 	};
 }
 
@@ -205,23 +223,27 @@ void pod_apply_rules(struct pod *p)
 	p->ending = s->deleting || finished(s);
 	for (size_t i = 0; i < s->container_count; i++) {
 		const struct kube_container *c = &s->containers[i];
-		struct container_rule rule;
 		const char *why = p->why != NULL ? p->why : excluded_kinds[c->kind];
+		struct container_rule rule;
+		int r = why == NULL ? annotation_rule(&input, c->name, &rule, &error) : 0;
 
-		if (why == NULL && annotation_rule(&input, c->name, &rule, &error) != 0 &&
-		    error.text[0] == '\0')
-			why = "its annotations could not be read: not enough memory";
-		else if (why == NULL && !rule.named && error.text[0] == '\0')
+		if (r == -ENOMEM) {
+			/* It stays as it is; a list brings the pod again. */
+			p->pods->list_due = true;
+			continue;
+		}
+		if (why == NULL && !rule.named)
 			why = "not named by the pod's annotations";
 		if (why != NULL) {
 			not_ours(p, i, why);
-		} else {
-			pod_rollout_apply(p, &rule);
-			ours(p, i, &rule);
+			continue;
 		}
+		if (r == -EINVAL)
+			freeze(p, i, &rule);
+		pod_rollout_apply(p, &rule);
+		ours(p, i, &rule);
 	}
-	report_error(p, p->error, error.text);
-	report_namespace(p, input.namespace);
+	report_error(p, error.text);
 	pod_set_level_rule(p);
 	/* One container's class depends on what is managed of the others. */
 	for (size_t i = 0; i < s->container_count; i++)

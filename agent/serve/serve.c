@@ -220,6 +220,9 @@ static void show_state(struct unit_view *v, const struct managed *m)
 		   m->control.rule.mode != MODE_OFF) {
 		v->state = UNIT_UNMANAGED;
 		v->state_reason = "its original values are not on disk yet";
+	} else if (m->pod != NULL && m->pod->error[0] != '\0' && m->container.annotated) {
+		v->state = UNIT_FROZEN;
+		v->state_reason = m->pod->error;
 	}
 }
 

@@ -15,6 +15,7 @@ enum unit_kind { UNIT_KIND_UNIT, UNIT_KIND_POD, UNIT_KIND_CONTAINER, UNIT_KIND_C
 enum unit_state {
 	UNIT_MANAGED,   /* values are kept the right size */
 	UNIT_PAUSED,    /* by vscalectl pause */
+	UNIT_FROZEN,    /* an annotation is invalid: limits stay */
 	UNIT_WAITING,   /* named in the configuration, not running */
 	UNIT_GAVE_WAY,  /* suspended: an external writer keeps changing the limit */
 	UNIT_RESTORED,  /* put back by vscalectl restore, left alone until resumed */

@@ -147,6 +147,8 @@ enum blocked_reason control_blocked(const struct control *c, enum resource r)
 		return BLOCKED_MODE_OFF;
 	if (c->paused || ((c->gave_way | c->frozen) & (1u << r)))
 		return BLOCKED_PAUSED;
+	if (c->rule.freeze && r == RESOURCE_CPU)
+		return BLOCKED_FROZEN;
 	if (c->pod.limits_stay)
 		return BLOCKED_REQUESTS_ONLY;
 	return BLOCKED_NONE;
@@ -297,8 +299,8 @@ void control_review(struct control *c, const struct control_context *x)
 	control_review_mem(c, x);
 	control_note_requests(c, x);
 	note_lacking(c, x->now);
-	if (c->rule.mode == MODE_INITIAL && !c->initial_done && !c->paused && c->gave_way == 0 &&
-	    !awaits_facts(c, x->now)) {
+	if (c->rule.mode == MODE_INITIAL && !c->initial_done && !c->paused && !c->rule.freeze &&
+	    c->gave_way == 0 && !awaits_facts(c, x->now)) {
 		control_fix_requests(c, x);
 		c->initial_done = true;
 	}

@@ -272,6 +272,8 @@ struct range control_request_range(const struct control *c, enum resource r)
 
 uint64_t control_request(const struct control *c, enum resource r)
 {
+	if (c->rule.freeze)
+		return 0;
 	if (c->rule.mode == MODE_INITIAL)
 		return c->initial_request[r];
 	return request_beside(c, r, control_lasting(c, r));

@@ -46,6 +46,7 @@ struct policy_rule {
 	uint32_t priority;  /* of a unit: a higher one gets memory first */
 	uint32_t resources; /* RESOURCES_* */
 	bool scale_down;
+	bool freeze; /* what is held stays; only memory that use would fill is raised */
 	/* In place of the configuration's and the goal's; 0: not set. */
 	uint32_t cpu_percentile_permille; /* of CPU use for the target, of demand for the limit */
 	uint32_t mem_margin_permille;     /* on top of the memory recommendation */

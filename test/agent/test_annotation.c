@@ -22,7 +22,8 @@ static int rule_of(const struct config *c, const struct pod_text *a, const char 
 		list[pod.annotation_count].value = (char *)a[pod.annotation_count].value;
 		pod.annotation_count++;
 	}
-	return annotation_rule(&(struct annotation_input){c, &pod, NULL}, container, ret, err);
+	return annotation_rule(&(struct annotation_input){c, &pod, NULL, false}, container, ret,
+			       err);
 }
 
 static const char *text_of(const struct container_rule *r)
@@ -287,6 +288,58 @@ static void test_bad(const struct config *c)
 	}
 }
 
+/* What is sized already stays so, unless an annotation that can be read says Off. */
+static void test_frozen(const struct config *c)
+{
+	static const struct {
+		struct pod_text a[MAX_ANNOTATIONS];
+		const char *error; /* the beginning */
+		enum mode frozen;
+	} rows[] = {
+		{{AUTO, {"mod", "Auto"}}, "vscaled.dev/mod is unknown", MODE_AUTO},
+		{{{"mod", "Auto"}}, "vscaled.dev/mod is unknown", MODE_AUTO},
+		{{{"Mode", "Off"}}, "vscaled.dev/Mode is unknown", MODE_AUTO},
+		{{{"mode", "Of"}}, "vscaled.dev/mode: \"Of\" is not valid", MODE_AUTO},
+		{{{"mode", "Initial"}, {"goal", "x"}}, "vscaled.dev/goal: \"x\"", MODE_INITIAL},
+		{{{"mode", "Off"}, {"mod", "Auto"}}, "vscaled.dev/mod is unknown", MODE_OFF},
+		{{{"mod", "Auto"}, {"mode", "Off"}}, "vscaled.dev/mod is unknown", MODE_OFF},
+		{{{"node", "Auto"}, {"mode", "Auto"}}, "vscaled.dev/node is unknown", MODE_AUTO},
+		/* Its containers are app and log. */
+		{{AUTO, {"containers", "ap"}},
+		 "vscaled.dev/containers names no container of the pod; the first of it is app",
+		 MODE_AUTO},
+		{{AUTO, {"containers", "ap,-log"}}, "vscaled.dev/containers names no", MODE_AUTO},
+		{{AUTO, {"containers", "ap,log"}}, "", MODE_OFF},
+		{{AUTO, {"containers", "-app"}}, "", MODE_OFF},
+		{{{"max-cpu", "x"}}, NULL, MODE_OFF},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct kube_annotation own[MAX_ANNOTATIONS];
+		struct kube_container containers[] = {{.name = (char *)"app"},
+						      {.name = (char *)"log"}};
+		struct kube_pod pod = {.namespace = (char *)"shop",
+				       .annotations = own,
+				       .containers = containers,
+				       .container_count = 2};
+		struct annotation_error err;
+		struct container_rule rule;
+		int r;
+
+		for (size_t n = 0; n < MAX_ANNOTATIONS && rows[i].a[n].key != NULL; n++)
+			own[pod.annotation_count++] = (struct kube_annotation){
+				(char *)rows[i].a[n].key, (char *)rows[i].a[n].value};
+		r = annotation_rule(&(struct annotation_input){c, &pod, NULL, true}, "app", &rule,
+				    &err);
+		CHECK_EQ(r, rows[i].error == NULL ? -ENOENT : rows[i].error[0] ? -EINVAL : 0);
+		if (rows[i].error != NULL &&
+		    strncmp(err.text, rows[i].error, strlen(rows[i].error)) != 0)
+			CHECK_STR(err.text, rows[i].error);
+		CHECK_EQ(rule.frozen_mode, rows[i].frozen);
+		CHECK(r == 0 || rule.rule.mode == MODE_OFF);
+	}
+}
+
 static void test_absent(const struct config *c)
 {
 	static const struct pod_text none[] = {{NULL, NULL}},
@@ -404,6 +457,7 @@ int main(void)
 	CHECK_EQ(config_default(&c), 0);
 	test_good(&c);
 	test_bad(&c);
+	test_frozen(&c);
 	test_absent(&c);
 	test_long_policy(&c);
 	config_free(&c);

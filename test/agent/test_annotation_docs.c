@@ -131,13 +131,15 @@ static void check_example(void)
 		return;
 	*end = '\0';
 	CHECK_EQ(config_default(&c), 0);
-	CHECK_EQ(annotation_rule(&(struct annotation_input){&c, &pod, NULL}, "app", &rule, &err),
+	CHECK_EQ(annotation_rule(&(struct annotation_input){&c, &pod, NULL, false}, "app", &rule,
+				 &err),
 		 0);
 	CHECK_STR(err.text, "");
 	CHECK(rule.named);
 	CHECK_EQ(rule.rule.cpu_milli.min, 100);
 	CHECK_EQ(rule.rule.mem_bytes.max, 2 * GIB);
-	CHECK_EQ(annotation_rule(&(struct annotation_input){&c, &pod, NULL}, "log", &rule, &err),
+	CHECK_EQ(annotation_rule(&(struct annotation_input){&c, &pod, NULL, false}, "log", &rule,
+				 &err),
 		 0);
 	CHECK(!rule.named);
 	config_free(&c);
@@ -168,7 +170,10 @@ static cJSON *whole_status(void)
 	struct reporter_view *v = calloc(1, sizeof *v);
 	OWN(drop_free) char *text = NULL;
 
-	*v = (struct reporter_view){.pod = &pod, .mode = "Auto", .changed_real = USEC_PER_SEC};
+	*v = (struct reporter_view){.pod = &pod,
+				    .mode = "Auto",
+				    .invalid = "vscaled.dev/mod is unknown",
+				    .changed_real = USEC_PER_SEC};
 	v->facts.container_count = 1;
 	v->target[0][RESOURCE_CPU] = 850;
 	v->published[0].samples = 1;

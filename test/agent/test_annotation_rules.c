@@ -71,7 +71,7 @@ static void test_selected(void)
 				       .labels = (char *)selected[i].labels,
 				       .owner = (char *)selected[i].owner};
 		struct config c;
-		const struct annotation_input in = {&c, &pod, NULL};
+		const struct annotation_input in = {&c, &pod, NULL, false};
 		char text[512];
 
 		snprintf(text, sizeof text, "pods: [{match: %s, mode: Auto}]", selected[i].match);
@@ -206,67 +206,99 @@ static void test_wins(void)
 		       wins[i].a[pod.annotation_count].key != NULL)
 			pod.annotation_count++;
 		load_good(wins[i].config, &c);
-		CHECK_EQ(annotation_rule(&(struct annotation_input){&c, &pod, NULL}, "app", &rule,
-					 &err),
+		CHECK_EQ(annotation_rule(&(struct annotation_input){&c, &pod, NULL, false}, "app",
+					 &rule, &err),
 			 wins[i].verdict);
 		CHECK_STR(text_of(&rule), wins[i].want);
 		config_free(&c);
 	}
 }
 
-/* Between the pod and the rule; what is wrong with it is left out. */
+#define WRONG "namespace shop: vscaled.dev/"
+
+/* Between the pod and the rule. What is wrong with it freezes what is sized, unless the pod has the
+ * key itself; nothing else is sized. */
 static const struct {
 	const char *config;
 	struct kube_annotation ns[4], pod;
 	int verdict;
 	const char *want, *wrong;
+	enum mode frozen;
 } namespaces[] = {
-	{"", {{"mode", "Auto"}}, {NULL, NULL}, 0, "Auto " ALL, ""},
-	{"", {{"mode", "Auto"}}, {"mode", "Off"}, 0, "Off " ALL, ""},
-	{"", {{"mode", "Off"}}, {"mode", "Auto"}, 0, "Auto " ALL, ""},
-	{SHOP "mode: Auto}]", {{"mode", "Off"}}, {NULL, NULL}, 0, "Off " ALL, ""},
+	{"", {{"mode", "Auto"}}, {NULL, NULL}, 0, "Auto " ALL, "", MODE_OFF},
+	{"", {{"mode", "Auto"}}, {"mode", "Off"}, 0, "Off " ALL, "", MODE_OFF},
+	{"", {{"mode", "Off"}}, {"mode", "Auto"}, 0, "Auto " ALL, "", MODE_OFF},
+	{SHOP "mode: Auto}]", {{"mode", "Off"}}, {NULL, NULL}, 0, "Off " ALL, "", MODE_OFF},
 	{SHOP "max-cpu: 2, max-memory: 64Mi}]",
 	 {{"mode", "Initial"}, {"max-cpu", "3"}},
 	 {"min-memory", "128Mi"},
 	 0,
 	 "Initial 3 down cpu 0-3000 memory 128-128 controlled 0",
-	 ""},
-	{"kubernetes: {highestMode: Off}", {{"mode", "Auto"}}, {NULL, NULL}, 0, "Off " ALL, ""},
+	 "",
+	 MODE_OFF},
+	{"kubernetes: {highestMode: Off}",
+	 {{"mode", "Auto"}},
+	 {NULL, NULL},
+	 0,
+	 "Off " ALL,
+	 "",
+	 MODE_OFF},
 	/* No mode anywhere. */
 	{"",
 	 {{"max-cpu", "3"}},
 	 {NULL, NULL},
 	 -ENOENT,
 	 "Off 0 up cpu 0-0 memory 0-0 controlled 0 unnamed",
-	 ""},
+	 "",
+	 MODE_OFF},
 	{"",
 	 {{"mode", "Auto"}, {"max-cpu", "much"}, {"max-memory", "1Gi"}},
 	 {NULL, NULL},
-	 0,
-	 "Auto 3 down cpu 0-0 memory 0-1024 controlled 0",
-	 "vscaled.dev/max-cpu: \"much\" is not valid; allowed: an amount of CPU from 10m to 100k, "
-	 "or none"},
-	{SHOP "mode: Initial}]",
-	 {{"mode", "On"}},
-	 {NULL, NULL},
-	 0,
-	 "Initial " ALL,
-	 "vscaled.dev/mode: \"On\" is not valid; allowed: Off, Initial, Auto or "
-	 "InPlaceOrRecreate, in any case"},
-	/* With no mode that is valid: Off. */
+	 -EINVAL,
+	 "Off 3 down cpu 0-0 memory 0-1024 controlled 0",
+	 WRONG
+	 "max-cpu: \"much\" is not valid; allowed: an amount of CPU from 10m to 100k, or none",
+	 MODE_AUTO},
 	{"",
+	 {{"mode", "Auto"}, {"max-cpu", "much"}},
+	 {"max-cpu", "2"},
+	 0,
+	 "Auto 3 down cpu 0-2000 memory 0-0 controlled 0",
+	 "",
+	 MODE_OFF},
+	{"",
+	 {{"mode", "Off"}, {"mod", "Auto"}},
+	 {NULL, NULL},
+	 -EINVAL,
+	 "Off " ALL,
+	 WRONG "mod is unknown; did you mean vscaled.dev/mode?",
+	 MODE_OFF},
+	/* What it was meant to be is not known: the rule's mode does not count. */
+	{SHOP "mode: Off}]",
 	 {{"mode", "On"}},
 	 {NULL, NULL},
-	 0,
+	 -EINVAL,
 	 "Off " ALL,
-	 "vscaled.dev/mode: \"On\" is not valid; allowed: Off, Initial, Auto or "
-	 "InPlaceOrRecreate, in any case"},
+	 WRONG
+	 "mode: \"On\" is not valid; allowed: Off, Initial, Auto or InPlaceOrRecreate, in any "
+	 "case",
+	 MODE_AUTO},
+	{"kubernetes: {highestMode: Off}",
+	 {{"mode", "On"}},
+	 {NULL, NULL},
+	 -EINVAL,
+	 "Off " ALL,
+	 WRONG
+	 "mode: \"On\" is not valid; allowed: Off, Initial, Auto or InPlaceOrRecreate, in any "
+	 "case",
+	 MODE_OFF},
 	{"",
 	 {{"mode", "Auto"}, {"min-cpu", "3"}, {"max-cpu", "2"}, {"scale-down", "false"}},
 	 {NULL, NULL},
-	 0,
-	 "Auto 3 up cpu 0-0 memory 0-0 controlled 0",
-	 "vscaled.dev/min-cpu (3) is above max-cpu (2) of container *; allowed: at most that"},
+	 -EINVAL,
+	 "Off 3 up cpu 0-0 memory 0-0 controlled 0",
+	 WRONG "min-cpu (3) is above max-cpu (2) of container *; allowed: at most that",
+	 MODE_AUTO},
 };
 
 static void test_namespaces(void)
@@ -287,12 +319,12 @@ static void test_namespaces(void)
 		       namespaces[i].ns[ns.annotation_count].key != NULL)
 			ns.annotation_count++;
 		load_good(namespaces[i].config, &c);
-		CHECK_EQ(annotation_rule(&(struct annotation_input){&c, &pod, &ns}, "app", &rule,
-					 &err),
+		CHECK_EQ(annotation_rule(&(struct annotation_input){&c, &pod, &ns, false}, "app",
+					 &rule, &err),
 			 namespaces[i].verdict);
 		CHECK_STR(text_of(&rule), namespaces[i].want);
-		CHECK_EQ(annotation_check_namespace(&ns, &err), 0);
 		CHECK_STR(err.text, namespaces[i].wrong);
+		CHECK_EQ(rule.frozen_mode, namespaces[i].frozen);
 		config_free(&c);
 	}
 }
@@ -308,7 +340,7 @@ static void test_sources(void)
 	const struct kube_namespace ns = {(char *)"shop", of_namespace, 2};
 	struct annotation_source got[4];
 	struct config c;
-	struct annotation_input in = {&c, &pod, NULL};
+	struct annotation_input in = {&c, &pod, NULL, false};
 
 	load_good(SHOP "mode: Auto,\n  max-cpu: 2, resources: [cpu]}]", &c);
 	CHECK_EQ(annotation_sources(&in, got, 4), 3);

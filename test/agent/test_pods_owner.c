@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pods and their owners: resizes by others and by ourselves, annotations that are removed or
- * invalid, names that are used again, and a daemon that restarts. */
+ * names that are used again, and a daemon that restarts. */
 #include "agent/manage/persist.h"
 #include "agent/pod/pods.h"
 #include "test/agent/test_pods.h"
@@ -355,32 +355,6 @@ static void test_handed_back_when_it_fits(void)
 	rig_close(&r);
 }
 
-static void test_invalid_annotation(void)
-{
-	struct rig r;
-	struct rig_pod *p = begin_reporting(&r, DRIVER_CGROUPFS);
-
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_800);
-	p->extra_key = "max-cpu";
-	p->extra_value = "lots";
-	rig_pod_put(&r, p);
-	rig_pod_put(&r, p);
-	rig_run(&r, 5, pods_burn_800);
-	pods_check_originals(&r, p);
-	CHECK_EQ(r.events[EVENT_ANNOTATION_INVALID], 1);
-	CHECK_EQ(reported.notes, 1);
-	CHECK(strstr(reported.note, "max-cpu") != NULL);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.rule.mode, MODE_OFF);
-	CHECK(strstr(pods_of(&r, "default/web-0/app")->state_reason, "max-cpu") != NULL);
-	p->extra_value = "2";
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_800);
-	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
-	CHECK(pods_of(&r, "default/web-0/app")->state_reason == NULL);
-	rig_close(&r);
-}
-
 static void test_name_comes_again(enum cgroup_driver driver)
 {
 	struct rig r;
@@ -460,6 +434,5 @@ int main(void)
 	test_lead_before_adoption();
 	test_repeated_external_writes();
 	test_handed_back_when_it_fits();
-	test_invalid_annotation();
 	return check_result();
 }

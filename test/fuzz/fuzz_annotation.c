@@ -42,8 +42,11 @@ static int check_rule(const struct annotation_input *in, const char *container)
 		return r;
 	require((r == 0) == (err.text[0] == '\0'), "verdict and words", err.text);
 	require(r == 0 || rule.rule.mode == MODE_OFF, "refused and not Off", err.text);
-	require(rule.rule.mode <= in->config->kubernetes.highest_mode, "beyond", "highest mode");
-	require(!rule.has_rollout || (rule.rule.mode != MODE_OFF && rule.rollout_percent < 100),
+	require(r < 0 || rule.frozen_mode == MODE_OFF, "frozen without", "a mistake");
+	require(MAX(rule.rule.mode, rule.frozen_mode) <= in->config->kubernetes.highest_mode,
+		"beyond", "highest mode");
+	require(!rule.has_rollout || (MAX(rule.rule.mode, rule.frozen_mode) != MODE_OFF &&
+				      rule.rollout_percent < 100),
 		"rollout of", "none or all");
 	check_range(&rule.rule.cpu_milli, &in->config->kubernetes.cpu_milli);
 	check_range(&rule.rule.mem_bytes, &in->config->kubernetes.mem_bytes);
@@ -59,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct kube_pod pod = {.namespace = (char *)"shop", .annotations = list};
 	struct kube_annotation defaults[LINES_MAX];
 	struct kube_namespace ns = {.name = (char *)"shop", .annotations = defaults};
-	const struct annotation_input in = {&c, &pod, &ns};
+	const struct annotation_input in = {&c, &pod, &ns, true};
 	OWN(drop_free) char *text = malloc(size + 1);
 	char *rest = text, *line;
 	int r;

@@ -45,6 +45,14 @@ static bool is_warned(struct crig *x)
 	return crig_events(x, "InvalidAnnotation") == 1;
 }
 
+static bool says_why(struct crig *x)
+{
+	OWN(drop_kube_pod) struct kube_pod *pod = crig_read(x, &x->rig.pod[0]);
+	const char *text = kube_pod_annotation(pod, "status");
+
+	return text != NULL && strstr(text, "\"invalid\":\"vscaled.dev/max-cpu: \\\"much") != NULL;
+}
+
 /* A pod that no rule had selected is managed once a rule names it, and handed back without it. */
 static void test_reload(void)
 {
@@ -74,6 +82,7 @@ static void test_reload(void)
 static void test_pod_wins(void)
 {
 	struct rig_pod *p = begin_owned(RULE("Deployment"));
+	unsigned resizes;
 
 	CHECK(crig_until(&c, 120, burn_699, is_sized));
 	ratify(p);
@@ -84,9 +93,18 @@ static void test_pod_wins(void)
 	CHECK(is_original(&c));
 	crig_annotate(&c, p, "mode", NULL);
 	CHECK(crig_until(&c, 240, burn_699, is_sized));
+	/* A mistake freezes it, in the spec too; Off ends that. */
+	ratify(p);
 	crig_annotate(&c, p, "max-cpu", "much");
-	CHECK(crig_until(&c, 240, burn_50, is_original));
 	CHECK(crig_until(&c, 240, burn_50, is_warned));
+	resizes = crig_requests(&c, "/resize", 0);
+	rig_run(&c.rig, 900, burn_50);
+	CHECK(is_sized(&c));
+	CHECK_EQ(crig_requests(&c, "/resize", 0), resizes);
+	CHECK_EQ(crig_events(&c, "InvalidAnnotation"), 1);
+	CHECK(crig_until(&c, 900, burn_50, says_why));
+	crig_annotate(&c, p, "mode", "Off");
+	CHECK(crig_until(&c, 240, burn_50, is_original));
 	crig_close(&c);
 }
 
@@ -176,7 +194,10 @@ static void test_namespace(void)
 	CHECK(crig_until(&c, 400, burn_1000, is_at_900));
 	annotate_namespace("max-cpu", "much");
 	CHECK(crig_until(&c, 400, burn_699, is_warned));
-	CHECK(crig_until(&c, 240, burn_1200, is_above_900));
+	rig_run(&c.rig, 60, burn_1200);
+	CHECK(is_at_900(&c));
+	annotate_namespace("max-cpu", "2");
+	CHECK(crig_until(&c, 400, burn_1200, is_above_900));
 	CHECK_EQ(crig_lines(&c, EVENT_ANNOTATION_INVALID, "namespace default: vscaled.dev/max-cpu"),
 		 1);
 	annotate_namespace("mode", NULL);

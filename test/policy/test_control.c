@@ -203,6 +203,30 @@ static void test_scale_down_off(void)
 	CHECK(cpu(&r)->counters.raises > 0);
 }
 
+/* Nothing moves, except for memory that use is about to fill. */
+static void test_hold(void)
+{
+	struct rig r;
+
+	rig_init(&r, 1000, GIB, 2);
+	r.c.rule.freeze = true;
+	r.c.rule.scale_down = false;
+	r.c.rule.cpu_milli.min = 1200;
+	r.c.rule.mem_bytes.min = 2 * GIB;
+	rig_fill_history(&r, 100, 100 * MIB, USEC_PER_DAY);
+	r.sim.load = sim_steady(2, 1800);
+	rig_run(&r, USEC_PER_HOUR);
+	CHECK_EQ(r.changes, 0);
+	CHECK_EQ(cpu(&r)->blocked, BLOCKED_FROZEN);
+	CHECK_EQ(mem(&r)->blocked, BLOCKED_FROZEN);
+	r.sim.load.anon_bps = 50 * MIB;
+	r.sim.load.anon_goal = 3 * GIB;
+	rig_run(&r, 2 * USEC_PER_MIN);
+	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+	CHECK(mem(&r)->limit > 3 * GIB);
+	CHECK_EQ(cpu(&r)->limit, 1000);
+}
+
 static void test_no_limit(void)
 {
 	struct rig r;
@@ -359,6 +383,7 @@ int main(void)
 	test_initial_without_history();
 	test_initial_minimum();
 	test_scale_down_off();
+	test_hold();
 	test_no_limit();
 	test_property_is_ahead(40 * MIB);
 	test_property_is_ahead(90 * MIB);

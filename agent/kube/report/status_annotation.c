@@ -110,6 +110,8 @@ char *reporter_status_text(const struct reporter_view *v, uint64_t ratified, con
 		ok = add_time(root, "changed", v->changed_real);
 	if (ok && ratified != 0)
 		ok = cJSON_AddNumberToObject(root, "ratifiedGeneration", (double)ratified) != NULL;
+	if (ok && v->invalid != NULL)
+		ok = cJSON_AddStringToObject(root, "invalid", v->invalid) != NULL;
 	if (ok && refusal != NULL) {
 		escape_copy(refusal, cut, sizeof cut);
 		ok = cJSON_AddStringToObject(root, "refused", cut) != NULL;
