@@ -21,7 +21,7 @@
 /* What a new container was given from history need not prove itself: 0. */
 static usec_t held_since(const struct control *c, enum resource r, usec_t now)
 {
-	usec_t changed = r == RESOURCE_CPU ? c->cpu.last_change : c->mem.last_change;
+	usec_t changed = r == RESOURCE_CPU ? c->cpu.held_since : c->mem.last_change;
 	enum reason reason = c->resource[r].last.reason;
 	bool by_history = changed != 0 && (reason == REASON_INITIAL || reason == REASON_HISTORY);
 

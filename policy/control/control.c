@@ -223,12 +223,14 @@ void control_observe(struct control *c, const struct usage *u, const struct cont
 	bool first = c->last_at == 0;
 
 	assert(x->now >= c->last_at);
-	c->last = c->sample = *u;
+	c->last = *u;
+	control_weigh_throttling(c, x);
+	c->sample = c->last;
 	observe_limits(c, u);
-	c->rates_fresh =
-		!first && x->now > c->last_at &&
-		cpu_rates_between(&prev, u, x->now - c->last_at, x->node_milli, &c->rates) == 0;
-	cpu_prove(&c->cpu, u, x->node_milli, x->now);
+	c->rates_fresh = !first && x->now > c->last_at &&
+			 cpu_rates_between(&prev, &c->sample, x->now - c->last_at, x->node_milli,
+					   &c->rates) == 0;
+	cpu_prove(&c->cpu, &c->last, x->node_milli, x->now);
 	control_note_periods(c, x);
 	if (c->rates_fresh) {
 		control_temper_demand(c, x);
@@ -255,6 +257,8 @@ void control_reflex_pass(struct control *c, const struct usage *u, const struct 
 	control_reflex_mem(c, u->have, &before, x);
 	if (!(u->have & USAGE_CPU))
 		return;
+	if (u->have & USAGE_THROTTLE)
+		control_weigh_throttling(c, x);
 	cpu_prove(&c->cpu, &c->last, x->node_milli, x->now);
 	control_note_periods(c, x);
 	control_reflex_cpu(c, x);
@@ -315,6 +319,8 @@ static void note_done(struct control *c, const struct change *step, const struct
 	case KNOB_CPU_MAX:
 		if (whole_core_crossed(limit_amount(&c->kernel, RESOURCE_CPU), res->pending.to))
 			c->cpu.crossed_at = x->now;
+		cpu_changed(&c->cpu, limit_amount(&c->kernel, RESOURCE_CPU), res->pending.to,
+			    c->pod.resource[RESOURCE_CPU].accepted, x->now);
 		c->kernel.cpu_quota_usec = step->to;
 		c->kernel.cpu_period_usec = step->period_usec;
 		/* With odd periods the quota loses a fraction; the decided limit is kept. */
@@ -322,7 +328,6 @@ static void note_done(struct control *c, const struct change *step, const struct
 				     ? res->pending.to
 				     : cpu_milli_of(step->to, step->period_usec);
 		cpu_window_restart(&c->cpu, &c->last, x->now);
-		c->cpu.last_change = x->now;
 		/* The next span begins under the new limit. */
 		if (x->now == c->last_at)
 			c->sample.limits = c->kernel;
@@ -419,7 +424,7 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 		c->original.cpu_quota_usec = kernel->cpu_quota_usec;
 		c->original.cpu_period_usec = kernel->cpu_period_usec;
 		c->cpu.trial = (struct cpu_trial){0};
-		c->cpu.last_change = x->now;
+		c->cpu.last_change = c->cpu.held_since = x->now;
 		if (res->limit == LIMIT_MAX)
 			boost_put_back(&c->boost, x->now);
 		else

@@ -112,6 +112,14 @@ void control_recommend(struct control *c, const struct control_context *x)
 	c->own.resource[RESOURCE_MEMORY] = memory.resource[RESOURCE_MEMORY];
 }
 
+void control_weigh_throttling(struct control *c, const struct control_context *x)
+{
+	const struct cpu_reading reading = {.tick_usec = x->tick_usec, .now = x->now};
+
+	if (c->last.have & USAGE_THROTTLE)
+		cpu_weigh(&c->cpu.evidence, &c->last, &reading, x->node_milli);
+}
+
 void control_note_periods(struct control *c, const struct control_context *x)
 {
 	const struct cpu_goal goal = cpu_goal_of(x->tuning, c->rule.goal);

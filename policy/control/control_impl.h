@@ -59,6 +59,8 @@ uint64_t control_threshold_limit(const struct control *c, const struct control_c
 				 enum resource r);
 /* From its own history, with the percentile that its goal has for the CPU limit. */
 void control_recommend(struct control *c, const struct control_context *x);
+/* Takes throttled periods that say nothing about the demand off a new reading. */
+void control_weigh_throttling(struct control *c, const struct control_context *x);
 void control_note_periods(struct control *c, const struct control_context *x);
 void control_reflex_cpu(struct control *c, const struct control_context *x);
 /* A sample. prev: the one before it, NULL: none. newest: the newest values before this one. */

@@ -44,7 +44,7 @@ bool control_presses(const struct control *c, const struct usage *u)
 {
 	return (control_grows_mem(c) && control_hot(c)) ||
 	       (grows_cpu(c) && (u->have & USAGE_THROTTLE) &&
-		u->nr_throttled != c->last.nr_throttled);
+		u->nr_throttled != c->cpu.evidence.read.throttled);
 }
 
 /* Could unreclaimable memory have come closer to the limit than is known? */

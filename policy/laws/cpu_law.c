@@ -62,6 +62,73 @@ uint64_t cpu_reflex_desired(const struct tuning_cpu *t, uint64_t limit_milli,
 	return desired < least ? limit_milli : desired;
 }
 
+/* Once the spec is apart by more than a tenth, a raise within a tenth continues the wait: small
+ * raises that follow each other would else put it off for ever. */
+#define SMALL_PERMILLE 1100
+
+void cpu_changed(struct cpu_law *c, uint64_t from, uint64_t to, uint64_t spec, usec_t now)
+{
+	if (to < from || to > scale_permille(from, SMALL_PERMILLE) ||
+	    from <= scale_permille(spec, SMALL_PERMILLE))
+		c->held_since = now;
+	c->last_change = now;
+}
+
+/* Runtime that stays with a CPU whose threads sleep (kernel, min_cfs_rq_runtime). */
+#define KEPT_USEC USEC_PER_MSEC
+/* A group is stopped by the next tick at the latest; the slowest is 100 Hz. */
+#define KERNEL_TICK_USEC (10 * USEC_PER_MSEC)
+
+/* More than bandwidth control lets a group use, or than there are CPUs: time that a thread was on a
+ * CPU which did not run. A write of the limit refills the quota once more. */
+static bool is_stolen(const struct cpu_evidence *e, const struct usage *u, usec_t span,
+		      uint64_t cpus)
+{
+	uint64_t quota = MAX(u->limits.cpu_quota_usec, e->quota_usec);
+	uint64_t periods = u->nr_periods - e->read.periods + 2;
+	uint64_t most =
+		MIN(add_sat(mul_div(quota, periods, 1), u->limits.cpu_burst_usec), span * cpus);
+
+	return u->cpu_usage_usec - e->read.used_usec > most + cpus * KERNEL_TICK_USEC;
+}
+
+static void weigh(struct cpu_evidence *e, const struct usage *u, const struct cpu_reading *reading,
+		  uint64_t cpus)
+{
+	uint64_t quota = u->limits.cpu_quota_usec;
+	usec_t period = u->limits.cpu_period_usec, span = reading->now - e->read.at;
+	uint64_t used = u->cpu_usage_usec - e->read.used_usec;
+	uint64_t throttled = u->nr_throttled - e->read.throttled;
+	uint64_t need = quota != LIMIT_MAX ? throttled * quota : 0;
+	/* One reading that is late: vscaled did not run either. */
+	bool late = span > 2 * MAX(reading->tick_usec, period);
+	bool absent = (late && !e->late) || is_stolen(e, u, span, cpus);
+
+	e->late = late;
+	e->quota_usec = quota;
+	e->unspent_usec = absent ? 0 : e->unspent_usec + used;
+	if (absent || e->unspent_usec + MIN(cpus * KEPT_USEC, quota / 2) < need)
+		e->ignored += throttled;
+	e->unspent_usec -= MIN(e->unspent_usec, need);
+	/* What was used in a period that ran free cannot have throttled the next one. */
+	if (u->nr_periods - e->read.periods > throttled)
+		e->unspent_usec = MIN(e->unspent_usec, mul_div(used, period, MAX(span, period)));
+}
+
+void cpu_weigh(struct cpu_evidence *e, struct usage *u, const struct cpu_reading *reading,
+	       uint64_t node_milli)
+{
+	const struct cpu_mark *m = &e->read;
+
+	if (m->at == 0 || u->cpu_usage_usec < m->used_usec || u->nr_periods < m->periods ||
+	    u->nr_throttled < m->throttled)
+		*e = (struct cpu_evidence){.quota_usec = u->limits.cpu_quota_usec};
+	else if (reading->now > m->at)
+		weigh(e, u, reading, node_milli / 1000);
+	e->read = cpu_mark_of(u, reading->now);
+	u->nr_throttled -= e->ignored;
+}
+
 static void window_restart(struct cpu_window *w, const struct usage *u, usec_t now)
 {
 	w->base = w->half = cpu_mark_of(u, now);

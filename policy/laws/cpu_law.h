@@ -6,6 +6,8 @@
  *    evidence_permille; from the second raise on also at most 1.9 x the average use since
  *    throttling began, as a queue that built up under the old limit throttles at limits above the
  *    demand, too.
+ *  - A throttled period counts when the group used its quota before: on a host whose CPU is stolen
+ *    the kernel accounts a long absence as use, and a late timer as throttled periods.
  *  - Shrink: one step down to the candidate, at most halved. Throttling undoes it at once and sets
  *    a floor, also within the hour after the trial: else a rare burst would make the limit swing
  *    for ever. */
@@ -33,7 +35,17 @@ struct cpu_window {
 	struct cpu_mark half; /* the next base */
 };
 
+/* Which throttled periods say something about the demand. */
+struct cpu_evidence {
+	struct cpu_mark read; /* the last reading, as the kernel counts */
+	uint64_t quota_usec;  /* then */
+	usec_t unspent_usec; /* use that may belong to a throttled period that is not counted yet */
+	uint64_t ignored;    /* throttled periods that say nothing */
+	bool late;           /* the last reading was */
+};
+
 struct cpu_law {
+	struct cpu_evidence evidence;
 	struct cpu_window since_write;
 	struct cpu_window burst; /* since the last pass without throttling */
 	usec_t burst_at;         /* of that pass */
@@ -50,6 +62,7 @@ struct cpu_law {
 	double throttled_ppm;          /* and of so many that theta allows 100 of them */
 	usec_t last_raise;
 	usec_t last_change;
+	usec_t held_since; /* the last change, small raises of a limit that the spec lacks aside */
 	usec_t last_shrink;
 	usec_t crossed_at; /* when the limit last crossed a whole core; 0: never */
 	usec_t adopted_at; /* when an owner's value was adopted; 0: never */
@@ -63,6 +76,8 @@ struct cpu_law {
 uint64_t cpu_reflex_desired(const struct tuning_cpu *t, uint64_t limit_milli,
 			    const struct cpu_rates *since_write, uint64_t proven_milli);
 
+/* The limit was written. spec: the one that the API server has, in millicores. */
+void cpu_changed(struct cpu_law *c, uint64_t from, uint64_t to, uint64_t spec, usec_t now);
 /* Starts the throttle window anew: periods under the old limit do not count for the new one. */
 void cpu_window_restart(struct cpu_law *c, const struct usage *u, usec_t now);
 /* The rates since the window's start; slides it. -EAGAIN: no window or no time passed yet, -EINVAL:
@@ -70,13 +85,18 @@ void cpu_window_restart(struct cpu_law *c, const struct usage *u, usec_t now);
 int cpu_window_rates(struct cpu_law *c, const struct usage *u, uint64_t node_milli, usec_t now,
 		     struct cpu_rates *ret);
 
-/* Sets proven_milli. Call it once per sample or reflex pass, before the other functions. */
-void cpu_prove(struct cpu_law *c, const struct usage *u, uint64_t node_milli, usec_t now);
 struct cpu_reading {
 	bool starting;    /* what is used in start-up is no demand */
 	usec_t tick_usec; /* between readings, ordinarily */
 	usec_t now;
 };
+
+/* Takes the throttled periods that say nothing off a new reading. Call it once per reading, before
+ * the other functions. */
+void cpu_weigh(struct cpu_evidence *e, struct usage *u, const struct cpu_reading *reading,
+	       uint64_t node_milli);
+/* Sets proven_milli. Call it once per sample or reflex pass, before the other functions. */
+void cpu_prove(struct cpu_law *c, const struct usage *u, uint64_t node_milli, usec_t now);
 
 /* Counts the periods since the last call: what each of them wanted, and how many were throttled.
  * Readings that are far apart show the average of many periods: they are not counted. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The CPU reflex on the clock of 100 ms: how soon, how far, and what a lone period does. */
+#include "policy/control/control_state.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 
@@ -174,6 +175,112 @@ static void test_temper(void)
 	CHECK_EQ(r.demand_milli, 1800);
 }
 
+/* The hypervisor runs something else, as seen on an emulated node that was stopped for 250 ms: the
+ * thread that was on a CPU is said to have used all of it, and the late timer counts each of the
+ * periods as throttled, though only one quota was given out. */
+static void stop_machine(struct rig *r, bool on_cpu)
+{
+	usec_t span = 250 * MS;
+	struct sim *s = &r->sim;
+
+	s->now += span;
+	r->now_real += span;
+	s->next_cycle += span;
+	s->next_period += span;
+	s->u.cpu_usage_usec += on_cpu ? span : 0;
+	s->u.nr_periods += 3;
+	s->u.nr_throttled += 3;
+}
+
+/* What was said to be used is paid back: throttled without use. */
+static void pay_back(struct rig *r, uint32_t periods)
+{
+	struct sim_load load = r->sim.load;
+
+	r->sim.load.cycle_usec = 0;
+	for (uint32_t i = 0; i < periods; i++) {
+		r->sim.u.nr_periods += !r->sim.timer_on;
+		r->sim.u.nr_throttled++;
+		rig_tick(r);
+	}
+	r->sim.load = load;
+}
+
+/* One CPU of it was away, with the timer of the group: vscaled ran on the other one. */
+static void stop_timer(struct rig *r)
+{
+	r->sim.u.nr_periods += 2;
+	r->sim.u.nr_throttled += 3;
+}
+
+static void run_stolen(struct rig *r, usec_t span, uint32_t debt)
+{
+	usec_t end = r->sim.now + span;
+
+	for (int i = 0; r->sim.now < end; i++) {
+		rig_run(r, (usec_t)(700 + i % 7 * 100) * MS);
+		if (i % 3 == 0) {
+			stop_timer(r);
+			continue;
+		}
+		stop_machine(r, i % 3 == 1);
+		rig_tick(r);
+		pay_back(r, i % 3 == 1 ? debt : 0);
+	}
+}
+
+/* A limit far above the demand does not creep up on a host whose CPU is stolen; one that is too low
+ * is raised all the same. */
+static void test_stolen(void)
+{
+	struct rig r;
+
+	rig_init(&r, 1500, GIB, 2);
+	r.tick_usec = 100 * MS;
+	r.sim.load = sim_steady(1, 500);
+	run_stolen(&r, 5 * USEC_PER_MIN, 1);
+	CHECK_EQ(r.changes, 0);
+	rig_init(&r, 630, GIB, 2);
+	r.tick_usec = 100 * MS;
+	r.sim.load = sim_steady(1, 100);
+	run_stolen(&r, 5 * USEC_PER_MIN, 3);
+	CHECK_EQ(r.changes, 0);
+	rig_init(&r, 100, GIB, 2);
+	r.tick_usec = 100 * MS;
+	r.sim.load = sim_steady(1, 500);
+	r.sim.load.drops = true;
+	run_stolen(&r, 5 * USEC_PER_SEC, 3);
+	CHECK(sim_milli(&r.sim) >= 500);
+	run_stolen(&r, 5 * USEC_PER_MIN, 1);
+	CHECK(r.max_milli <= 1000);
+}
+
+/* Small raises that follow each other do not put off the spec, a large one does. */
+static void test_held_since(void)
+{
+	struct pod_bounds b = {.resource[RESOURCE_CPU].accepted = 200};
+	usec_t apart = 0, before;
+	struct rig r;
+
+	rig_init(&r, 200, GIB, 8);
+	control_set_pod(&r.c, &b);
+	r.tick_usec = 100 * MS;
+	for (int i = 0; i < 30; i++) {
+		r.sim.load = sim_steady(2, sim_milli(&r.sim) * 9 / 10);
+		rig_run(&r, 4 * USEC_PER_SEC);
+		r.sim.load = sim_steady(2, sim_milli(&r.sim) * 21 / 20);
+		rig_run(&r, 100 * MS);
+		if (apart == 0 && sim_milli(&r.sim) > 250)
+			apart = r.sim.now;
+	}
+	CHECK(apart != 0 && r.c.cpu.held_since <= apart);
+	CHECK(r.c.cpu.last_change > apart + USEC_PER_MIN);
+	before = r.sim.now;
+	r.sim.load = sim_steady(8, 7000);
+	rig_run(&r, 5 * USEC_PER_SEC);
+	CHECK(r.c.cpu.held_since > before);
+}
+
 /* Waiting because of its own limit is not the neighbours' doing. */
 static void test_neighbours(void)
 {
@@ -201,6 +308,8 @@ int main(void)
 	test_neighbours();
 	test_span_of_a_raise();
 	test_temper();
+	test_stolen();
+	test_held_since();
 	test_steps();
 	test_history_of_a_raise();
 	test_lone_period();
