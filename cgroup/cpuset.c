@@ -42,3 +42,15 @@ int cg_count_cpus(struct cg *c, uint32_t *ret)
 {
 	return read_levels(c, "cpuset.cpus.effective", ret);
 }
+
+int cg_count_threads(struct cg *c, uint32_t *ret)
+{
+	char text[CG_TEXT_BYTES];
+	int len = cg_text_read(c->dir, "pids.current", text);
+	uint64_t count;
+	int r = len < 0 ? len : cg_parse_value(text, (size_t)len, &count);
+
+	if (r == 0)
+		*ret = (uint32_t)MIN(count, UINT32_MAX);
+	return r;
+}

@@ -8,5 +8,8 @@
 /* Is `cpuset.cpus` of either level set? -ENOENT: no cpuset controller here; else -errno. */
 int cg_has_cpus(struct cg *c, bool *ret);
 
+/* Processes and threads of the container, `pids.current`. Errors as above. */
+int cg_count_threads(struct cg *c, uint32_t *ret);
+
 /* How many CPUs it may run on: `cpuset.cpus.effective` of the innermost level. Errors as above. */
 int cg_count_cpus(struct cg *c, uint32_t *ret);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reports what a wake-up changed: kills, denied memory, ceilings. */
 #include "agent/loop/announce.h"
+#include "agent/manage/above_spec.h"
 #include "agent/manage/denied.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
@@ -12,6 +13,11 @@ void report_states_of(struct managed *m)
 	if (kills > m->sweep.oom_kills)
 		message_oom(m, kills - m->sweep.oom_kills);
 	m->sweep.oom_kills = kills;
+	if (m->control.mem.brake.ended > m->sweep.brakes_ended) {
+		m->table->tally->brakes_ended++;
+		above_spec_not_held(m);
+	}
+	m->sweep.brakes_ended = m->control.mem.brake.ended;
 	denied_report(m);
 	message_summed(m, false);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {

@@ -47,7 +47,8 @@ static const char *why(const struct managed *m, const struct kube_container *c)
 								     : "not sent yet";
 }
 
-static void report_overcommit(struct managed *m, const struct kube_container *c)
+/* held_out: the brake had to end. */
+static void report_overcommit(struct managed *m, const struct kube_container *c, bool held_out)
 {
 	uint64_t held = limit_held(m, c), use_bytes = mem_use(&m->control.last);
 	bool carried_out = held == c->spec.limit[RESOURCE_MEMORY];
@@ -55,7 +56,9 @@ static void report_overcommit(struct managed *m, const struct kube_container *c)
 	const char *what = carried_out ? "" : "the kubelet has not carried out the higher limit: ";
 	char reason[400], text[512], limit[HUMAN_SIZE], use[HUMAN_SIZE];
 
-	snprintf(reason, sizeof reason, "%s%.300s", what, message != NULL ? message : why(m, c));
+	snprintf(reason, sizeof reason, "%s%s%.300s",
+		 held_out ? "growth can be held no longer; " : "", what,
+		 message != NULL ? message : why(m, c));
 	event_change(EVENT_MEMORY_ABOVE_SPEC, &(struct change_event){
 						      .who = message_who(m),
 						      .resource = RESOURCE_MEMORY,
@@ -92,7 +95,17 @@ static void check(struct managed *m)
 	if (m->reported.above || now - m->reported.above_since < TELL_AFTER_USEC)
 		return;
 	m->reported.above = true;
-	report_overcommit(m, c);
+	report_overcommit(m, c, false);
+}
+
+void above_spec_not_held(struct managed *m)
+{
+	const struct kube_container *c = m->pod != NULL ? pod_spec_of(m) : NULL;
+
+	if (c == NULL)
+		return;
+	m->reported.above = true;
+	report_overcommit(m, c, true);
 }
 
 void above_spec_check(struct unit_table *t)

@@ -184,4 +184,5 @@ struct managed_sweep {
 	bool at_ceiling[RESOURCE_COUNT];             /* as reported */
 	enum blocked_reason blocked[RESOURCE_COUNT]; /* as of the last review */
 	uint64_t oom_kills;                          /* reported */
+	uint32_t brakes_ended;                       /* reported */
 };

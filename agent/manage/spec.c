@@ -6,6 +6,7 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
+#include "cgroup/cpuset.h"
 #include "policy/base/arithmetic.h"
 
 bool limit_same(enum resource r, uint64_t a, uint64_t b)
@@ -80,8 +81,8 @@ static bool spec_resize_read(const struct managed *m, const struct kube_containe
 }
 
 /* The memory limit that the runtime may write at any moment: its present one, while a CPU manager
- * is at work or the kubelet carries out an external resize. A lower limit that the owner set and
- * that is not adopted yet counts. 0: it writes none. */
+ * is at work or the kubelet carries out an external resize, or one of CPU (runtime.c). A lower
+ * limit that the owner set and that is not adopted yet counts. 0: it writes none. */
 static uint64_t spec_replay_bytes(const struct managed *m, const struct kube_container *c)
 {
 	uint64_t asked =
@@ -145,6 +146,10 @@ void pod_set_bounds(struct managed *m)
 	b.qos = (uint8_t)s->qos;
 	b.heap = c->heap;
 	b.replay_mem_bytes = spec_replay_bytes(m, c);
+	b.probe_usec = c->probe_usec;
+	if (b.replay_mem_bytes == 0 || m->cgroup.cg == NULL ||
+	    cg_count_threads(m->cgroup.cg, &b.threads) < 0)
+		b.threads = 0;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		b.resource[r].request = request_of(m, c, r);
 		b.resource[r].accepted = kube_pod_limit_held(s, c, r);

@@ -53,6 +53,8 @@ struct counters {
 	/* denied.c: the node does not have the memory that a unit or container asks for, and had it
 	 * before */
 	uint64_t denials;
+	/* announce.c: growth was held no longer while the runtime might write a limit below use */
+	uint64_t brakes_ended;
 	/* drift_resolve.c, pod_spec.c: an external writer's value was replaced by vscaled's */
 	uint64_t reverted[WRITER_COUNT];
 	/* around a write, a property call (its lag), a resize until the kubelet's echo */

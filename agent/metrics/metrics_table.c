@@ -101,6 +101,10 @@ const struct metric metrics_table[] = {
 	{"vscaled_memory_denials_total", METRIC_COUNTER, NULL, 0, "",
 	 "Times that the node began to deny memory.",
 	 emit_counter, .offset = COUNTED(denials)},
+	{"vscaled_memory_brake_ended_total", METRIC_COUNTER, NULL, 0, "",
+	 "Times that growth was held no longer while the runtime might still write a limit below "
+	 "use.",
+	 emit_counter, .offset = COUNTED(brakes_ended)},
 	{"vscaled_node_memory_reserve_bytes", METRIC_GAUGE, "bytes", 0, "",
 	 "Memory that is never granted; 0: no ledger.",
 	 emit_number, .offset = IN(node_reserve_bytes)},

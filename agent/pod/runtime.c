@@ -23,8 +23,9 @@ static void holds(struct managed *m, uint64_t bytes)
 	pod_set_bounds(m);
 }
 
-/* The kubelet carries out what it has read in seconds. */
-#define READ_USEC (10 * USEC_PER_SEC)
+/* The kubelet carries out what it has read in seconds; on a starved node it began nothing for 20 s,
+ * and one update of the runtime took 14 s. */
+#define READ_USEC (40 * USEC_PER_SEC)
 
 static bool is_same(const struct kube_resources *a, const struct kube_resources *b)
 {
@@ -43,6 +44,17 @@ static void set_resize_read(struct managed *m, usec_t at)
 		pod_set_bounds(m);
 }
 
+/* The spec changed by more than a memory limit, as by vscaled's own resize of CPU: the kubelet may
+ * write all limits that it had then, however much memory is raised meanwhile. */
+static bool asks_for_cpu(const struct kube_resources *now, const struct kube_resources *old)
+{
+	struct kube_resources moved = *old;
+
+	moved.limit[RESOURCE_MEMORY] = now->limit[RESOURCE_MEMORY];
+	moved.request[RESOURCE_MEMORY] = now->request[RESOURCE_MEMORY];
+	return !is_same(&moved, now);
+}
+
 /* An owner may set the limits of before again: what the kubelet has read stays under way until a
  * newer status shows the spec. */
 static void note_resize(struct managed *m, const struct kube_container *now,
@@ -52,7 +64,8 @@ static void note_resize(struct managed *m, const struct kube_container *now,
 	bool carried_out = old != NULL && !is_same(&old->status, &now->status) &&
 			   is_same(&now->spec, &now->status);
 
-	if (spec_resize_under_way(m, now))
+	if (spec_resize_under_way(m, now) || (old != NULL && asks_for_cpu(&now->spec, &old->spec) &&
+					      !is_same(&now->spec, &now->status)))
 		set_resize_read(m, m->wake->now);
 	else if (restarted || carried_out)
 		set_resize_read(m, 0);

@@ -194,6 +194,21 @@ static void stall(struct sim *s, usec_t span)
 	s->m.stalled_usec += span;
 }
 
+/* Each thread is delayed by 64 s x (overage / memory.high)^2 for 256 KiB, for 2 s at most, and not
+ * for less than 10 ms (mem_cgroup_handle_over_high()); a huge page is one charge. */
+static uint64_t crawl_bps(const struct sim *s)
+{
+	uint64_t high = s->u.limits.mem_high, over = sim_unreclaimable(s) - high;
+	uint64_t ppm = mul_div(over, 1000000, MAX(high, (uint64_t)1));
+	usec_t delay = MIN(mul_div(ppm * ppm, 512, 1000000), 2 * USEC_PER_SEC);
+
+	if (s->load.allocators == 0)
+		return CRAWL_BPS;
+	return delay < 10 * USEC_PER_MSEC
+		       ? UINT64_MAX
+		       : mul_div(2 * MIB * s->load.allocators, USEC_PER_SEC, delay);
+}
+
 static void grow_anon(struct sim *s)
 {
 	uint64_t bps = s->load.anon_bps, add;
@@ -206,7 +221,7 @@ static void grow_anon(struct sim *s)
 		return;
 	}
 	if (crawls) {
-		bps = MIN(bps, CRAWL_BPS);
+		bps = MIN(bps, crawl_bps(s));
 		stall(s, s->step_usec);
 	}
 	s->m.debt += mul_div(bps, s->step_usec, USEC_PER_SEC);

@@ -19,11 +19,13 @@ struct sim_load {
 	usec_t busy_usec;  /* of CPU that every thread wants per cycle */
 	usec_t cycle_usec; /* 0: no CPU */
 	usec_t jitter_usec;
-	bool drops;            /* work not done by the next cycle is lost, else it queues up */
-	uint64_t anon_bps;     /* growth ... */
-	uint64_t anon_goal;    /* ... up to this */
-	uint64_t cache_bps;    /* files read */
-	uint64_t cache_set;    /* over so many bytes of them */
+	bool drops;          /* work not done by the next cycle is lost, else it queues up */
+	uint64_t anon_bps;   /* growth ... */
+	uint64_t anon_goal;  /* ... up to this */
+	uint32_t allocators; /* threads that do it, with huge pages; 0: CRAWL_BPS above memory.high
+			      */
+	uint64_t cache_bps;  /* files read */
+	uint64_t cache_set;  /* over so many bytes of them */
 	uint32_t cache_active; /* permille of the cache that is on the active list */
 	bool cache_matters;    /* waiting for a refault is time lost */
 };

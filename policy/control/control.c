@@ -339,6 +339,9 @@ static void note_done(struct control *c, const struct change *step, const struct
 		c->kernel.mem_high = step->to;
 		return;
 	case KNOB_MEM_MAX:
+		/* How near use is to a lower limit is read at the next pass. */
+		if (change_lowers(step))
+			c->mem.stat_current = 0;
 		c->kernel.mem_max = step->to;
 		/* After PID 1 wrote its headroom and the limit was restored, a trial need not wait.
 		 */
@@ -465,8 +468,10 @@ void control_reassert(struct control *c, const struct limits *kernel, enum resou
 		      const struct control_context *x)
 {
 	c->kernel = *kernel;
-	if (r == RESOURCE_MEMORY)
+	if (r == RESOURCE_MEMORY) {
+		c->resource[r].limit = control_above_growth(c, x, c->resource[r].limit);
 		control_grant_held(c, x);
+	}
 	write_held(c, r, REASON_DRIFT, x);
 }
 

@@ -81,6 +81,10 @@ void control_oom_ended(struct control *c, usec_t now);
 void control_oom_apply(struct control *c, const struct tuning *t);
 /* The highest memory need between two samples; prev NULL: the need now. */
 uint64_t control_mem_need(const struct usage *prev, const struct usage *u);
+/* A memory.max in place of a lower `max`: while memory grows, above use by the growth of the time
+ * until the next look, and no higher than it is. */
+uint64_t control_above_growth(const struct control *c, const struct control_context *x,
+			      uint64_t max);
 /* memory.high for a memory.max of `max`, the brake included. */
 uint64_t control_braked_high(const struct control *c, uint64_t mem_max);
 /* Arms, holds and lifts the brake. hit: memory.high slowed growth. */

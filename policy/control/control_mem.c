@@ -149,6 +149,8 @@ void control_raise_to(struct control *c, const struct control_context *x, uint64
 		.max = control_brake_max(c, to),
 		.own = control_mem_high(c, to),
 		.replay = control_brake_max(c, to) < to,
+		.threads = c->pod.threads,
+		.probe_usec = c->pod.probe_usec,
 		.now = x->now,
 	};
 

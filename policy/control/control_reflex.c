@@ -98,6 +98,18 @@ uint64_t control_mem_high(const struct control *c, uint64_t mem_max)
 	return round_down(mul_div(mem_max, o->mem_high, o->mem_max), MEM_PAGE_BYTES);
 }
 
+uint64_t control_above_growth(const struct control *c, const struct control_context *x,
+			      uint64_t max)
+{
+	const struct tuning_memory *t = &x->tuning->memory;
+	uint64_t grown = mul_div(c->mem.slope_bps, t->slope_ahead_usec, USEC_PER_SEC);
+	uint64_t least = mem_with_margin(t, add_sat(mem_use(&c->last), grown));
+
+	if (grown == 0 || least <= max)
+		return max;
+	return MAX(max, MIN(round_up(least, MEM_PAGE_BYTES), c->kernel.mem_max));
+}
+
 uint64_t control_braked_high(const struct control *c, uint64_t mem_max)
 {
 	uint64_t own = control_mem_high(c, mem_max), line = c->mem.brake.line;
@@ -150,6 +162,8 @@ void control_brake(struct control *c, const struct control_context *x, bool hit)
 		.own = control_mem_high(c, max),
 		.hit = hit,
 		.replay = control_brake_max(c, max) < max,
+		.threads = c->pod.threads,
+		.probe_usec = c->pod.probe_usec,
 		.tick_usec = x->tick_usec,
 		.now = x->now,
 	};

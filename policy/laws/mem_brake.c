@@ -11,13 +11,27 @@
 /* Charges are counted in batches per CPU: use this close below the line counts as at the line. */
 #define TOUCH_BYTES MIB
 /* The longest time that an allocator is held, and how long the brake stays off after it
- * (REST_USEC). A kubelet probe gives up after ten seconds, a client after one or two. */
+ * (REST_USEC). A client gives up after one or two seconds. */
 #define BRAKE_USEC (2 * USEC_PER_SEC)
-/* The kubelet carries out a resize up to 2 s after it has seen it, and request and watch take up to
- * a second (measured in the lab, docs/performance.md). If the brake ended earlier and the runtime
- * replayed its old limit, the process would be OOM-killed. */
-#define BRAKE_REPLAY_USEC (4 * USEC_PER_SEC)
-#define REST_USEC         (60 * USEC_PER_SEC)
+#define REST_USEC  (60 * USEC_PER_SEC)
+/* While the runtime may write a limit below use, which would end a process, growth is held until
+ * the higher limit is reported as carried out. An update of the runtime took 14 s on a starved
+ * node, and the kubelet began none for 20 s (kubelet 1.36, containerd 1.6). A liveness probe ends
+ * it sooner. */
+#define BRAKE_REPLAY_USEC (40 * USEC_PER_SEC)
+/* The gap below such a limit lasts for this: a larger one would slow every growth that another
+ * resize meets. */
+#define GAP_USEC (15 * USEC_PER_SEC)
+/* Above memory.high the kernel delays each thread at its return to user space, for a charge of
+ * `bytes` by 64 s x (overage / memory.high)^2 x bytes / 256 KiB and by 2 s at most
+ * (mem_cgroup_handle_over_high(), Linux 5.8 to 6.18). With huge pages a charge is 2 MiB. So with
+ * an overage of k / 64 of the limit a charge takes k^2 / 8 s. */
+#define CHARGE_BYTES      (2 * MIB)
+#define OVERAGE_STEPS     64
+#define STEP_DELAY_USEC   (USEC_PER_SEC / 8)
+#define CHARGE_DELAY_USEC (2 * USEC_PER_SEC)
+/* Where the number of threads is not known. */
+#define THREADS_DEFAULT 16
 /* Lifted when not wanted for this long: use that fluctuates around the share must not cause a write
  * every second. */
 #define CALM_USEC (10 * USEC_PER_SEC)
@@ -26,11 +40,41 @@
  * that one is reclaimed. */
 #define PIECE_BYTES (4 * MIB)
 
-static uint64_t line_of(const struct tuning_memory *t, uint64_t max)
+static usec_t replay_usec(const struct mem_brake_input *in)
 {
-	uint64_t gap = mem_gap(t, max);
+	return in->probe_usec != 0 ? MIN(in->probe_usec, BRAKE_REPLAY_USEC) : BRAKE_REPLAY_USEC;
+}
 
-	return max == LIMIT_MAX || gap >= max ? 0 : round_down(max - gap, MEM_PAGE_BYTES);
+/* The threads need GAP_USEC, or the brake's time, to allocate this much above memory.high. */
+static uint64_t replay_gap(const struct mem_brake_input *in)
+{
+	uint64_t threads = in->threads != 0 ? in->threads : THREADS_DEFAULT, gap = 0;
+	uint64_t step = in->max / OVERAGE_STEPS;
+	usec_t held = 0, until = MIN(replay_usec(in), GAP_USEC);
+
+	for (uint64_t k = 0; held < until && gap < in->max; k++) {
+		held += mul_div(MIN(k * k * STEP_DELAY_USEC, CHARGE_DELAY_USEC), step,
+				CHARGE_BYTES * threads);
+		gap += MAX(step, MEM_PAGE_BYTES);
+	}
+	return MIN(gap, in->max);
+}
+
+/* Where a limit may be replayed the line is as low as its time demands, if use leaves room for it,
+ * and stays there: growth that is held must not be taken for growth that has ended. */
+static uint64_t line_of(const struct tuning_memory *t, const struct mem_brake *b,
+			const struct mem_brake_input *in)
+{
+	uint64_t gap = mem_gap(t, in->max), line;
+
+	if (in->max == LIMIT_MAX || gap >= in->max)
+		return 0;
+	line = in->max - gap;
+	if (in->replay && b->line != 0 && b->of == in->max)
+		line = MIN(line, b->aim);
+	else if (in->replay)
+		line = MIN(line, MAX(in->max - replay_gap(in), add_sat(in->use, 3 * TOUCH_BYTES)));
+	return round_down(line, MEM_PAGE_BYTES);
 }
 
 static bool mem_brake_wanted(const struct mem_law *m, const struct mem_brake_input *in)
@@ -66,6 +110,8 @@ static void mem_brake_put(struct mem_brake *b, uint64_t line)
 static void mem_brake_arm(struct mem_brake *b, uint64_t line, const struct mem_brake_input *in)
 {
 	mem_brake_put(b, piece_to(line, in));
+	b->of = in->max;
+	b->aim = line;
 	b->pressed_at = 0;
 	b->wanted_at = in->now;
 }
@@ -81,7 +127,7 @@ static bool pressed(const struct tuning_memory *t, const struct mem_brake *b,
 		    const struct mem_brake_input *in)
 {
 	uint64_t near = in->hit ? mem_gap(t, in->max) : TOUCH_BYTES;
-	uint64_t line = line_of(t, in->max);
+	uint64_t line = line_of(t, b, in);
 
 	return line <= b->line && (add_sat(in->use, near) >= b->line || waits(b, line, in));
 }
@@ -94,7 +140,7 @@ static bool held_out(struct mem_brake *b, bool at_line, const struct mem_brake_i
 	else if (b->pressed_at == 0)
 		b->pressed_at = in->now;
 	return at_line && add_sat(in->now - b->pressed_at, in->tick_usec) >
-				  (in->replay ? BRAKE_REPLAY_USEC : BRAKE_USEC);
+				  (in->replay ? replay_usec(in) : BRAKE_USEC);
 }
 
 /* The line of an armed brake now; 0: disarm it. */
@@ -114,19 +160,22 @@ void mem_brake_pass(const struct tuning_memory *t, struct mem_law *m,
 		    const struct mem_brake_input *in)
 {
 	struct mem_brake *b = &m->brake;
-	uint64_t line = line_of(t, in->max);
+	uint64_t line = line_of(t, b, in);
 
 	if (b->line == 0) {
 		if (mem_brake_wanted(m, in) && in->now >= b->rearm_at && mem_brake_fits(line, in))
 			mem_brake_arm(b, line, in);
 		return;
 	}
-	if (mem_brake_wanted(m, in))
+	if (mem_brake_wanted(m, in) || pressed(t, b, in))
 		b->wanted_at = in->now;
 	if (held_out(b, pressed(t, b, in), in)) {
+		b->ended += in->replay;
 		mem_brake_failed(m, in->now);
 		return;
 	}
+	b->of = in->max;
+	b->aim = line;
 	if (in->now - b->wanted_at >= CALM_USEC)
 		b->line = 0;
 	else
@@ -136,7 +185,7 @@ void mem_brake_pass(const struct tuning_memory *t, struct mem_law *m,
 void mem_brake_raised(const struct tuning_memory *t, struct mem_law *m,
 		      const struct mem_brake_input *in)
 {
-	uint64_t line = line_of(t, in->max);
+	uint64_t line = line_of(t, &m->brake, in);
 
 	/* The runtime may still replay its limit: growth stays held. */
 	if (in->replay && m->brake.line != 0 && line <= m->brake.line)
@@ -156,6 +205,7 @@ void mem_brake_failed(struct mem_law *m, usec_t now)
 {
 	m->brake = (struct mem_brake){
 		.stands = m->brake.stands,
+		.ended = m->brake.ended,
 		.rearm_at = add_sat(now, REST_USEC),
 	};
 }

@@ -51,9 +51,12 @@ struct mem_brake {
 	uint64_t line;   /* where it is armed; 0: it is not */
 	uint64_t stands; /* a memory.high up to this was written by the brake, also when lifting it
 			    failed */
+	uint64_t of;     /* the limit that may be replayed for which the line was chosen ... */
+	uint64_t aim;    /* ... and that line; page cache may still be above it */
 	usec_t pressed_at; /* when use reached it; 0: it has not, or headroom was made since */
 	usec_t wanted_at;  /* last time */
 	usec_t rearm_at;   /* not armed before */
+	uint32_t ended; /* times that it was lifted while a lower limit might still be replayed */
 };
 
 struct mem_law {
@@ -112,6 +115,10 @@ struct mem_brake_input {
 	uint64_t own;               /* the owner's memory.high with it; LIMIT_MAX: none */
 	bool hit;    /* memory.high has slowed a process since the last reflex pass */
 	bool replay; /* max is the limit that the runtime may replay; memory.max is higher */
+	/* replay: so many threads may allocate (0: not known), and the liveness probe ends the
+	 * container after this time without an answer (0: it has none) */
+	uint32_t threads;
+	usec_t probe_usec;
 	usec_t tick_usec;
 	usec_t now;
 };

@@ -53,8 +53,10 @@ struct pod_bounds {
 	uint8_t qos;      /* second key: 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort */
 	struct heap_ceiling heap;
 	/* The memory limit that the runtime may replay at any moment, because a CPU manager is
-	 * active; 0: none. Use must not exceed it. */
+	 * active or a resize is under way; 0: none. Use must not exceed it. */
 	uint64_t replay_mem_bytes;
+	uint32_t threads;  /* processes and threads when that began; 0: not known */
+	usec_t probe_usec; /* a liveness probe without an answer ends it after this; 0: none */
 	struct pod_resource_bounds resource[RESOURCE_COUNT];
 };
 

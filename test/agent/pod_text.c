@@ -38,6 +38,8 @@ static void put_container(FILE *f, const struct kube_container *c)
 	put_resources(f, "spec", &c->spec);
 	if (c->has_status)
 		put_resources(f, "status", &c->status);
+	if (c->probe_usec != 0)
+		fprintf(f, " alive=%llu", (unsigned long long)(c->probe_usec / USEC_PER_SEC));
 	fprintf(f, "%s restart=%u id=%s %s%s oom=%u restarts=%u started=%llu heap=%llu,%u\n",
 		c->probed ? " probed" : "", c->restart_on_resize, or_none(c->id),
 		c->running ? "running" : "stopped", c->ready ? " ready" : "", c->oom_run,

@@ -71,8 +71,16 @@ static const struct row good[] = {
 	{"\"args\":", "\"readinessProbe\":{\"httpGet\":{\"port\":80}},\"args\":",
 	 " probed restart=0"},
 	{"\"args\":", "\"startupProbe\":{},\"args\":", " probed restart=0"},
-	{"\"args\":", "\"livenessProbe\":{},\"readinessProbe\":null,\"args\":",
-	 "memory=0/max restart=0"},
+	{"\"args\":", "\"readinessProbe\":null,\"args\":", "memory=0/max restart=0"},
+	/* a liveness probe: from the begin of the first one that fails to the end of the last */
+	{"\"args\":", "\"livenessProbe\":{},\"args\":", "memory=0/max alive=21 restart=0"},
+	{"\"args\":",
+	 "\"livenessProbe\":{\"periodSeconds\":2,\"failureThreshold\":5,\"timeoutSeconds\":9},"
+	 "\"args\":",
+	 " alive=10 restart=0"},
+	{"\"args\":", "\"livenessProbe\":{\"failureThreshold\":1},\"args\":", " alive=1 restart=0"},
+	{"\"args\":", "\"livenessProbe\":{\"periodSeconds\":-1},\"args\":", NULL},
+	{"\"args\":", "\"livenessProbe\":[],\"args\":", NULL},
 	{"\"args\":", "\"readinessProbe\":[],\"args\":", NULL},
 	/* quantities: every form, CPU rounded up to a milli; 0 is no limit */
 	{"\"500m\"", "\"0.0005\"", "spec.cpu=200/1 "},

@@ -352,7 +352,7 @@ static void test_resize_under_way(enum cgroup_driver driver)
 	crig_user_resizes(&c, p, "200m", NULL);
 	rig_run(&c.rig, 2, burn_50);
 	CHECK(is_held_below_spec(&c));
-	CHECK(crig_until(&c, 20, burn_50, is_not_held_below));
+	CHECK(crig_until(&c, 60, burn_50, is_not_held_below));
 	crig_user_resizes(&c, p, "320m", NULL);
 	crig_kubelet(&c, p,
 		     "{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":\"Deferred\"}");

@@ -258,7 +258,7 @@ static void test_reassert(void)
 	sim_write(&r.sim, KNOB_MEM_MAX, 2 * GIB);
 	r.sim.load.anon_goal = r.sim.m.anon = 900 * MIB;
 	r.c.paused = true;
-	rig_tick(&r);
+	rig_run(&r, 5 * USEC_PER_SEC); /* and has stopped */
 	r.c.paused = false;
 	rig_reassert(&r, RESOURCE_MEMORY);
 	CHECK(r.sim.u.limits.mem_max >= 990 * MIB);

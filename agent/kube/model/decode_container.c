@@ -78,6 +78,23 @@ static bool has_object(const struct field *n, const char *key)
 	return field_object(n, key).json != NULL;
 }
 
+/* From the begin of a probe that is not answered until the last one that may fail. */
+static usec_t read_liveness(const struct field *n)
+{
+	struct field probe = field_object(n, "livenessProbe");
+	int64_t timeout = field_int(&probe, "timeoutSeconds", 0, INT32_MAX);
+	int64_t period = field_int(&probe, "periodSeconds", 0, INT32_MAX);
+	int64_t failures = field_int(&probe, "failureThreshold", 0, INT32_MAX);
+
+	if (probe.json == NULL)
+		return 0;
+	/* The API server's defaults, for an object that did not pass it. */
+	timeout = timeout != 0 ? timeout : 1;
+	period = period != 0 ? period : 10;
+	failures = failures != 0 ? failures : 3;
+	return (usec_t)((failures - 1) * period + MIN(timeout, period)) * USEC_PER_SEC;
+}
+
 static int read_spec(const struct field *n, enum container_kind kind, struct kube_container *c)
 {
 	c->name = field_name(n, "name", kube_is_label);
@@ -89,6 +106,7 @@ static int read_spec(const struct field *n, enum container_kind kind, struct kub
 	decode_resources(n, "resources", &c->spec);
 	c->restart_on_resize = read_resize_policy(n);
 	c->probed = has_object(n, "readinessProbe") || has_object(n, "startupProbe");
+	c->probe_usec = read_liveness(n);
 	decode_heap(n, c);
 	return field_error(n);
 }

@@ -29,8 +29,9 @@ struct kube_container {
 	struct kube_resources status; /* containerStatuses[].resources, the runtime's record */
 	bool has_status;              /* status was there */
 	uint32_t restart_on_resize;   /* RESOURCES_*: resizePolicy RestartContainer */
-	bool probed; /* has a readiness or startup probe: not Ready as soon as it runs */
-	char *id;    /* without the runtime's prefix; NULL: never started */
+	bool probed;       /* has a readiness or startup probe: not Ready as soon as it runs */
+	usec_t probe_usec; /* a failing liveness probe ends it after this; 0: it has none */
+	char *id;          /* without the runtime's prefix; NULL: never started */
 	bool running;
 	bool ready;
 	uint32_t restarts;
