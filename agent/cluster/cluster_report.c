@@ -425,6 +425,7 @@ static void hook_bounds(void *ctx, const struct kube_pod *pod, const char *conta
 
 	cluster_autoscalers_bound(c, pod, b);
 	b->unratified_permille = unratified_permille(c, k, ratifies(c, pod));
+	b->ranges_unknown = known != NULL && !known->known;
 	if (known != NULL)
 		cluster_range_bound(c, pod, k, b);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {

@@ -6,6 +6,7 @@
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
 #include "agent/kube/model/published.h"
+#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
@@ -25,6 +26,9 @@ static const char unknown_why[] =
 	"spec has values of vscaled, and vscaled.dev/status does not have "
 	"them; vscalectl resume makes the present limits the originals";
 
+static const char ranges_why[] =
+	"its original limits are read from vscaled.dev/status once the LimitRanges are known";
+
 static void report_unknown(struct managed *m)
 {
 	char text[512];
@@ -32,6 +36,21 @@ static void report_unknown(struct managed *m)
 	message_originals_unknown(m, unknown_why);
 	snprintf(text, sizeof text, "%s is not managed: %s", pod_container_of(m), unknown_why);
 	pod_warn(m->pod, "OriginalsUnknown", "ReadStatus", text);
+}
+
+/* Any client may have written the annotation. Above the spec it counts as far as vscaled would
+ * raise the limit that the spec has: a forged value gains nothing. */
+static uint64_t original_limit(const struct managed *m, const struct kube_container *c,
+			       const struct kube_originals *o, enum resource r)
+{
+	struct control as_spec = {.rule = m->container.rule.rule, .pod = m->control.pod};
+	uint64_t spec = c->spec.limit[r];
+
+	if (spec == LIMIT_MAX || o->limit[r] <= spec)
+		return o->limit[r] != 0 ? MIN(o->limit[r], spec) : spec;
+	as_spec.resource[r].original = spec;
+	return MIN(o->limit[r],
+		   MAX(spec, control_ceiling(&as_spec, &m->config->tuning, r, m->host->cpu_milli)));
 }
 
 /* Without a limit only the administrator's maximum bounds what the annotation says. */
@@ -64,8 +83,8 @@ static int put_record(struct managed *m, const struct kube_container *c,
 	uint64_t limit[RESOURCE_COUNT];
 
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		limit[r] = o->limit[r] != 0 ? o->limit[r] : c->spec.limit[r];
-		b.request[r] = original_request(m, c, o, r);
+		limit[r] = original_limit(m, c, o, r);
+		b.request[r] = MIN(original_request(m, c, o, r), limit[r]);
 		b.sent[r] = c->spec.limit[r] != LIMIT_MAX ? c->spec.limit[r] : 0;
 		b.sent_over[r] = b.sent[r];
 	}
@@ -76,25 +95,33 @@ static int put_record(struct managed *m, const struct kube_container *c,
 	return persist_put(m->records, &b);
 }
 
+static bool above_spec(const struct kube_originals *o, const struct kube_container *c)
+{
+	return o->limit[RESOURCE_CPU] > c->spec.limit[RESOURCE_CPU] ||
+	       o->limit[RESOURCE_MEMORY] > c->spec.limit[RESOURCE_MEMORY];
+}
+
 static void recover(struct pod *p, size_t i)
 {
 	const struct kube_container *c = &p->spec->containers[i];
-	const char *text = kube_pod_annotation(p->spec, "status");
+	const char *text = kube_pod_annotation(p->spec, "status"), *why = unknown_why;
 	struct managed *m = p->members[i].managed;
 	struct kube_originals o;
 	bool known = text != NULL && kube_originals_read(text, c->name, &o) == 0 &&
 		     kube_originals_fit(&o, c, m->container.rule.rule.resources);
 
-	if (known && put_record(m, c, &o) == 0) {
+	if (known && m->control.pod.ranges_unknown && above_spec(&o, c)) {
+		why = ranges_why;
+	} else if (known && put_record(m, c, &o) == 0) {
 		originals_set_trust(m, ORIGINALS_TRUSTED);
 		managed_set_state(m, UNIT_WAITING, NULL);
 		message_originals_recovered(m, text);
 		return;
 	}
-	if (m->originals.trust != ORIGINALS_UNKNOWN)
+	if (why == unknown_why && m->state_reason != unknown_why)
 		report_unknown(m);
 	originals_set_trust(m, ORIGINALS_UNKNOWN);
-	managed_set_state(m, UNIT_UNMANAGED, unknown_why);
+	managed_set_state(m, UNIT_UNMANAGED, why);
 }
 
 bool pod_originals_lost(const struct pods *pods, const struct kube_pod *s)
@@ -190,12 +217,12 @@ static uint64_t recorded(const struct pod *p, const struct kube_container *c, en
 {
 	char key[RECORD_NAME_MAX];
 	const struct baseline *b;
+	uint64_t limit;
 
 	pod_key(p->spec->uid, c->name, key);
 	b = baseline_find(&p->pods->records->baselines, key);
-	if (b == NULL)
-		return c->spec.limit[r];
-	return limit_amount(&b->limits, r);
+	limit = b != NULL ? limit_amount(&b->limits, r) : LIMIT_MAX;
+	return limit != LIMIT_MAX ? limit : c->spec.limit[r];
 }
 
 /* What a pod's level is made of, by the spec and by the originals. */
@@ -210,7 +237,7 @@ static void level_add(const struct pod *p, const struct kube_container *c, enum 
 
 	if (c->kind < CONTAINER_INIT) {
 		sums->spec = add_sat(sums->spec, limit);
-		sums->original = add_sat(sums->original, MIN(recorded(p, c, r), limit));
+		sums->original = add_sat(sums->original, recorded(p, c, r));
 		return;
 	}
 	if (c->kind == CONTAINER_INIT && limit != LIMIT_MAX)
@@ -258,11 +285,15 @@ bool pod_in_doubt(const struct pod *p)
 
 void pod_recover_end(struct pods *pods)
 {
+	bool in_doubt = false;
+
 	if (!pods->records->originals_lost || !pods->synced || pods->sized_missed)
 		return;
 	for (size_t i = 0; i < pods->count; i++)
 		if (pod_in_doubt(pods->items[i]))
-			return;
+			in_doubt = pods->items[i]->scan = true;
+	if (in_doubt)
+		return;
 	for (size_t i = 0; i < pods->sized_count; i++)
 		if (!persist_has_pod(pods->records, pods->sized[i].uid))
 			return;

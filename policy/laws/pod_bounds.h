@@ -45,6 +45,7 @@ struct pod_bounds {
 	/* RESOURCES_*: whose request stays, as a HorizontalPodAutoscaler scales by its utilisation.
 	 */
 	uint32_t requests_stay;
+	bool ranges_unknown;   /* LimitRanges were not read yet */
 	bool requests_unknown; /* that is not known yet: requests of Burstable pods wait */
 	/* No higher memory limit can be ratified now (API server away, no pods/resize, refused
 	 * ...): growth ends at this share of the original. 0: it can, or there is no such bound. */

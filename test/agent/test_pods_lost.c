@@ -100,6 +100,37 @@ static void test_off_is_handed_back(void)
 	rig_close(&r);
 }
 
+/* vscaled had lowered the spec: the originals are above it, and count as far as it could be raised.
+ */
+static void test_lowered(const char *mode, const char *config, uint64_t cpu, uint64_t memory)
+{
+	struct rig r;
+	struct rig_pod *p;
+
+	rig_open(&r, config);
+	p = rig_pod_add(&r, DRIVER_CGROUPFS, "web-0");
+	rig_container_add(&r, p, "app", 800, 256 * MIB);
+	p->mode = mode;
+	p->resize_ours = true;
+	p->extra_key = "status";
+	p->extra_value = "{\"containers\":{\"app\":{\"cpu\":{\"original\":\"1500m\",\"limit\":"
+			 "\"800m\"},\"memory\":{\"original\":\"2Gi\",\"limit\":\"256Mi\"}}}}";
+	CHECK_EQ(rig_start(&r), 0);
+	r.daemon->records.originals_lost = true;
+	list(&r, p);
+	CHECK_EQ(r.events[EVENT_ORIGINALS_UNKNOWN], 0);
+	CHECK_EQ(r.events[EVENT_ORIGINALS_RECOVERED], 1);
+	CHECK(!r.daemon->records.originals_lost);
+	p->mode = "Off";
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, pods_burn_20);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), cpu);
+	CHECK_EQ(rig_bytes(&r, p->container[0].unit, "memory.max"), memory);
+	CHECK_EQ(rig_cpu_milli(&r, p->level), cpu);
+	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), memory);
+	rig_close(&r);
+}
+
 /* The kubelet has not carried out the resize yet: what stands is less than the spec. */
 static void test_level_below_the_spec(void)
 {
@@ -198,6 +229,10 @@ int main(void)
 	test_turned_on_later(NULL);
 	test_recovered_later();
 	test_off_is_handed_back();
+	test_lowered("Auto", "defaults: {max-memory: 3Gi}\n", 1500, 2 * GIB);
+	test_lowered("Off", "", 1500, GIB);
+	test_lowered("Auto", "kubernetes: {maxCpu: 1, maxMemory: 512Mi}\n", 1000, 512 * MIB);
+	test_lowered("Auto", "kubernetes: {maxCpu: 500m, maxMemory: 128Mi}\n", 800, 256 * MIB);
 	test_level_below_the_spec();
 	test_gone(true);
 	test_gone(false);

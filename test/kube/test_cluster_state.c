@@ -126,6 +126,44 @@ static void test_unknown(const char *status)
 	crig_close(&c);
 }
 
+static bool is_recovered(struct crig *x)
+{
+	return x->rig.events[EVENT_ORIGINALS_RECOVERED] == 1;
+}
+
+/* Lowered since, or forged: they count as far as the spec's limits may be raised, within what the
+ * LimitRanges allow, which are waited for; memory is 4 x 64 MiB, CPU
+ * max-cpu. */
+static void test_above_spec(bool bounded, uint64_t memory)
+{
+	struct rig_pod *p = lose_state(DRIVER_CGROUPFS);
+	const struct managed *m;
+
+	crig_annotate(&c, p, "status",
+		      "{\\\"containers\\\":{\\\"app\\\":{\\\"cpu\\\":{\\\"original\\\":\\\"100\\\","
+		      "\\\"limit\\\":\\\"100\\\"},\\\"memory\\\":{\\\"original\\\":\\\"1Ti\\\","
+		      "\\\"limit\\\":\\\"1Ti\\\"}}}}");
+	if (bounded)
+		cJSON_Delete(
+			crig_ask(&c, "POST", "/api/v1/namespaces/default/limitranges",
+				 "{\"apiVersion\":\"v1\",\"kind\":\"LimitRange\",\"metadata\":{"
+				 "\"name\":\"all\"},\"spec\":{\"limits\":[{\"type\":\"Container\","
+				 "\"max\":{\"memory\":\"96Mi\"}}]}}"));
+	crig_fault(&c, "503", "\"match\":\"/limitranges\",\"count\":1");
+	crig_start(&c);
+	rig_run(&c.rig, 30, burn_50);
+	m = managed_find(&c.rig.daemon->units, "default/web-0/app");
+	CHECK(m != NULL && m->state == UNIT_UNMANAGED && strstr(m->state_reason, "LimitRanges"));
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
+	CHECK(crig_until(&c, 240, burn_50, is_recovered));
+	rig_run(&c.rig, 12, burn_50);
+	CHECK_EQ(original(RESOURCE_CPU), 700);
+	CHECK_EQ(original(RESOURCE_MEMORY), memory);
+	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_UNKNOWN], 0);
+	CHECK(!c.rig.daemon->records.originals_lost);
+	crig_close(&c);
+}
+
 /* Another start does not make the present limits originals; the operator may. */
 static void test_resumed(void)
 {
@@ -400,10 +438,8 @@ int main(void)
 	test_recovered(DRIVER_SYSTEMD);
 	test_unknown(NULL);
 	test_unknown("{}");
-	/* Forged: the ceiling would be 400 cores, 4 TiB. */
-	test_unknown("{\\\"containers\\\":{\\\"app\\\":{\\\"cpu\\\":{\\\"original\\\":\\\"100\\\","
-		     "\\\"limit\\\":\\\"100\\\"},\\\"memory\\\":{\\\"original\\\":\\\"1Ti\\\","
-		     "\\\"limit\\\":\\\"1Ti\\\"}}}}");
+	test_above_spec(false, 256 * MIB);
+	test_above_spec(true, 96 * MIB);
 	test_resumed();
 	test_never_ours();
 	return check_result();

@@ -320,7 +320,7 @@ static bool originals_fits(const struct kube_originals *o, const struct kube_con
 {
 	uint64_t request = o->request[r] != 0 ? o->request[r] : c->spec.request[r];
 
-	return o->limit[r] != 0 && o->limit[r] <= c->spec.limit[r] && request <= o->limit[r];
+	return o->limit[r] != 0 && request <= o->limit[r];
 }
 
 bool kube_originals_fit(const struct kube_originals *o, const struct kube_container *c,

@@ -57,9 +57,6 @@ struct kube_originals {
 int kube_originals_read(const char *text, const char *container, struct kube_originals *ret);
 
 /* Do the originals agree with the pod object? For each resource of the mask that has a limit, the
- * original must be there, positive, no higher than the present limit in the spec, and no lower than
- * the original request; a request that was changed must not be higher than an original limit. A
- * forged value therefore gains nothing: the ceiling follows from no more than what the spec allows
- * already. */
+ * original must be there, positive, and no lower than the original request. */
 bool kube_originals_fit(const struct kube_originals *o, const struct kube_container *c,
 			uint32_t resources);
