@@ -1,7 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/config/config.h"
 #include "agent/annotation/annotation.h"
-#include "agent/ctl/ctl.h"
+#include "agent/ctl/client.h"
+#include "agent/ctl/json.h"
+#include <string.h>
+
+/* What the configuration takes from a unit that is sized now. NULL: nothing. */
+static const char *taken(const struct config *config, const cJSON *unit)
+{
+	const struct policy_rule *rule = config_rule_for(config, json_text(unit, "name"));
+
+	if (strcmp(json_text(unit, "kind"), unit_kind_names[UNIT_KIND_UNIT]) != 0 ||
+	    strcmp(json_text(unit, "mode"), mode_name(MODE_OFF)) == 0 ||
+	    strcmp(json_text(unit, "state"), unit_state_names[UNIT_UNMANAGED]) == 0)
+		return NULL;
+	if (rule == NULL)
+		return "it is not named";
+	if (rule->mode == MODE_OFF)
+		return "its mode is Off";
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		const char *blocked = json_text(json_object(unit, resource_names[r]), "hold");
+
+		if (!(rule->resources & (1u << r)) &&
+		    strcmp(blocked, blocked_reason_name(BLOCKED_NOT_CONTROLLED)) != 0)
+			return r == RESOURCE_CPU ? "cpu is not among its resources"
+						 : "memory is not among its resources";
+	}
+	return NULL;
+}
+
+/* Where the daemon runs. */
+static void print_handed_back(const struct ctl *c, const struct config *config)
+{
+	cJSON *answer = NULL;
+	const cJSON *unit;
+
+	if (client_probe(c->socket) < 0 || client_call(c, "/v1/units", NULL, &answer) != CTL_OK)
+		return;
+	cJSON_ArrayForEach (unit, cJSON_GetObjectItemCaseSensitive(answer, "units")) {
+		const char *why = taken(config, unit);
+
+		if (why != NULL)
+			fprintf(c->out, "a reload hands back %s: %s\n", json_text(unit, "name"),
+				why);
+	}
+	cJSON_Delete(answer);
+}
 
 int ctl_config_check(const struct ctl *c)
 {
@@ -26,6 +70,7 @@ int ctl_config_check(const struct ctl *c)
 	if (config.pod_rule_count > 0)
 		fprintf(c->out, " and pods in %zu", config.pod_rule_count);
 	fputc('\n', c->out);
+	print_handed_back(c, &config);
 	config_free(&config);
 	return CTL_OK;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The configuration is read at the start, on SIGHUP, and when its file was replaced. */
+/* The configuration is read at the start, on SIGHUP, and when a kubelet has replaced it. */
 #include "agent/loop/reload.h"
 #include "agent/annotation/annotation.h"
 #include "agent/config/config_watch.h"
@@ -101,8 +101,8 @@ static void on_config_changed(void *ctx)
 
 int reload_watch(struct reload *reload)
 {
-	int r = config_watch_new(reload->daemon->wake.event, reload->source.path, 0,
-				 on_config_changed, reload, &reload->watch);
+	int r = config_watch_new(reload->daemon->wake.event, reload->source.path, on_config_changed,
+				 reload, &reload->watch);
 
 	return r == -ENOENT ? 0 : inotify_without(&reload->daemon->inotify, r);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the configuration: at the start, on SIGHUP, and when its file was replaced. */
+/* Reads the configuration: at the start, on SIGHUP, and when a kubelet has replaced it. */
 #pragma once
 
 #include "agent/config/config_source.h"
@@ -18,5 +18,5 @@ void log_start(struct daemon *d);
 /* At the start. -errno after having said why. */
 int reload_first(struct reload *reload, const char *path);
 void reload_config(struct reload *reload);
-/* Reads it again when the file is replaced. */
+/* Reads it again when a kubelet replaces it. */
 int reload_watch(struct reload *reload);

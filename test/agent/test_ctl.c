@@ -339,6 +339,33 @@ static const struct outcome with_daemon[] = {
 	{"--nonsense list", CTL_USAGE, "", "see: vscalectl help"},
 };
 
+/* What a reload would hand back, of what the daemon sizes now. */
+static void test_handed_back(void)
+{
+	static const char text[] =
+		"apiVersion: config.vscaled.dev/v1alpha1\nkind: VscaledConfiguration\nunits:\n"
+		"- {match: web.service, resources: cpu}\n"
+		"- {match: \"batch@*\", resources: memory}\n"
+		"- {match: db.service, mode: Off}\n";
+	char file[96], line[128];
+	FILE *f;
+
+	snprintf(file, sizeof file, "%s/new.yaml", dir);
+	snprintf(line, sizeof line, "config check %s", file);
+	f = fopen(file, "we");
+	CHECK(f != NULL && fputs(text, f) >= 0 && fclose(f) == 0);
+	CHECK_EQ(run(line), CTL_OK);
+	CHECK_STR(strchr(out_text, '\n'),
+		  "\na reload hands back web.service: memory is not among its resources\n"
+		  "a reload hands back db.service: its mode is Off\n");
+	CHECK_EQ(run("config check agent/vscaled.yaml"), CTL_OK);
+	CHECK_STR(strchr(out_text, '\n'),
+		  "\na reload hands back web.service: it is not named\n"
+		  "a reload hands back batch@nightly.service: it is not named\n"
+		  "a reload hands back db.service: it is not named\n");
+	unlink(file);
+}
+
 static const struct outcome without_daemon[] = {
 	{"status", CTL_ERROR, "", "systemctl start vscaled"},
 	{"list --socket /tmp/no/such/socket", CTL_ERROR, "",
@@ -476,6 +503,7 @@ int main(void)
 	pid = serve(NULL);
 	test_goldens();
 	check_outcomes(with_daemon, ARRAY_SIZE(with_daemon));
+	test_handed_back();
 	test_color();
 	stop(pid);
 	unlink(socket_path);

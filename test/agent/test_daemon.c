@@ -205,6 +205,15 @@ static void test_bad_config_on_reload(void)
 	CHECK(strstr(r.last_message, "vscaled.yaml:") != NULL);
 	CHECK_EQ(r.daemon->config.unit_count, 1);
 	rig_run(&r, 2, step_idle);
+	/* Nothing is handed back for a file that was lost, cut or emptied. */
+	CHECK_EQ(truncate(r.config, 0), 0);
+	reload_config(&r.loop->reload);
+	CHECK_EQ(unlink(r.config), 0);
+	reload_config(&r.loop->reload);
+	rig_run(&r, 10, step_burn_800);
+	CHECK_EQ(r.events[EVENT_CONFIG_INVALID], 3);
+	CHECK_EQ(r.events[EVENT_UNIT_UNMANAGED], 0);
+	CHECK(rig_cpu_milli(&r, &r.unit[0]) >= 800);
 	rig_write_config(&r, "units:\n  - match: a.service\n    max-cpu: 1\n");
 	reload_config(&r.loop->reload);
 	CHECK_EQ(r.daemon->units.items[0]->control.rule.cpu_milli.max, 1000);

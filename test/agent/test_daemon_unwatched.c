@@ -12,14 +12,14 @@ int __wrap_inotify_init1(int)
 	return -1;
 }
 
-int __wrap_config_watch_new(sd_event *event, const char *file, usec_t quiet_usec,
-			    config_watch_fn *fn, void *ctx, struct config_watch **ret);
+int __wrap_config_watch_new(sd_event *event, const char *file, config_watch_fn *fn, void *ctx,
+			    struct config_watch **ret);
 static int watch_error = -EMFILE;
 
-int __wrap_config_watch_new(sd_event *event, const char *file, usec_t quiet_usec,
-			    config_watch_fn *fn, void *ctx, struct config_watch **ret)
+int __wrap_config_watch_new(sd_event *event, const char *file, config_watch_fn *fn, void *ctx,
+			    struct config_watch **ret)
 {
-	(void)event, (void)file, (void)quiet_usec, (void)fn, (void)ctx, (void)ret;
+	(void)event, (void)file, (void)fn, (void)ctx, (void)ret;
 	return watch_error;
 }
 

@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# An upgrade keeps the configuration that is installed; a reload checks it first.
+# usage: installed.sh BUILD
+set -euo pipefail
+build=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+# holds TEXT COMMAND...
+holds()
+{
+	local text=$1
+
+	shift
+	"$@" && return
+	failed=1
+	echo "FAILED: $text"
+}
+
+install_agent()
+{
+	DESTDIR=$work cmake -P "$build/agent/cmake_install.cmake" >"$work/log" || {
+		cat "$work/log"
+		exit 1
+	}
+}
+
+install_agent
+file=$(find "$work" -path '*/vscaled/vscaled.yaml' -not -path '*/doc/*')
+example=$(find "$work" -path '*/doc/*/vscaled.yaml')
+holds "a first installation has a configuration" [ -s "$file" ]
+holds "and an example beside the documents" cmp -s "$file" "$example"
+echo "# edited" >>"$file"
+cp "$file" "$work/edited"
+install_agent
+holds "an edited configuration stays" cmp -s "$file" "$work/edited"
+: >"$file"
+install_agent
+holds "an empty one too" [ ! -s "$file" ]
+rm "$file"
+ln -s /nonexistent/vscaled.yaml "$file"
+install_agent
+holds "and a link to nowhere" [ -L "$file" ]
+rm "$file"
+install_agent
+holds "one that is missing is installed" cmp -s "$file" "$example"
+holds "a reload checks the configuration before the daemon is told" \
+	eval "grep ^ExecReload= '$build/systemd/vscaled.service' | head -n 1 | grep -q '/vscalectl config check$'"
+exit $failed
