@@ -66,7 +66,7 @@ void rule_apply(struct managed *m, const struct policy_rule *rule)
 	}
 	if (policy_rule_equal(&old, rule))
 		return;
-	if (m->state == UNIT_GAVE_WAY) {
+	if (m->state == UNIT_GAVE_WAY && !rule->freeze) {
 		managed_set_state(m, UNIT_MANAGED, NULL);
 		control_end_suspension(&m->control);
 		drift_forget_writers(m);

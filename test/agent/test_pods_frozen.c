@@ -185,6 +185,27 @@ static void test_safety(enum cgroup_driver driver)
 	rig_close(&r);
 }
 
+/* A mistake does not resume what a persistent writer suspended; its correction does. */
+static void test_gave_way(void)
+{
+	struct rig r;
+	struct rig_pod *p = begin(&r, DRIVER_CGROUPFS);
+
+	for (int i = 0; i < 4; i++) {
+		rig_put(&r, p->container[0].unit, "cpu.max", "30000 100000\n");
+		rig_run(&r, 6, pods_burn_800);
+	}
+	CHECK_EQ(pods_of(&r, APP)->state, UNIT_GAVE_WAY);
+	annotate(&r, p, "mod", "Auto");
+	rig_run(&r, 10, pods_burn_800);
+	CHECK_EQ(pods_of(&r, APP)->state, UNIT_GAVE_WAY);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 300);
+	annotate(&r, p, NULL, NULL);
+	rig_run(&r, 10, pods_burn_800);
+	CHECK_EQ(pods_of(&r, APP)->state, UNIT_MANAGED);
+	rig_close(&r);
+}
+
 static void set_namespace(struct rig *r, const char *key, const char *value)
 {
 	struct kube_namespaces n = {0};
@@ -260,6 +281,7 @@ int main(void)
 	test_unsized();
 	test_safety(DRIVER_CGROUPFS);
 	test_safety(DRIVER_SYSTEMD);
+	test_gave_way();
 	test_namespace();
 	test_records_lost();
 	return check_result();

@@ -46,6 +46,6 @@ holds "and a link to nowhere" [ -L "$file" ]
 rm "$file"
 install_agent
 holds "one that is missing is installed" cmp -s "$file" "$example"
-holds "a reload checks the configuration before the daemon is told" \
+holds "a reload checks the configuration before it signals the daemon" \
 	eval "grep ^ExecReload= '$build/systemd/vscaled.service' | head -n 1 | grep -q '/vscalectl config check$'"
 exit $failed
