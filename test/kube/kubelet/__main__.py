@@ -42,7 +42,8 @@ def main() -> None:
     p.add_argument("--version", type=version, default=(1, 36), help="1.33 or 1.36")
     p.add_argument("--root", default="/var/lib/kubelet", help="checkpoints and volumes")
     p.add_argument("--control", default="/run/kubelet", help="files defer, infeasible, error, "
-                   "unready, lag, cpus, cpu-reconcile: lines of POD [WORDS], * is every pod")
+                   "unready, lag, runtime-lag (an update is under way for so long, with the values "
+                   "of its begin), cpus, cpu-reconcile: lines of POD [WORDS], * is every pod")
     Kubelet(p.parse_args()).run()
 
 

@@ -3,8 +3,9 @@
 its cpuset alone, 5 s after its start and whenever an exclusive pod comes or goes."""
 from __future__ import annotations
 
+import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import model, status
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from .worker import Worker
 
 FIRST_SEC = 5.0
+BUSY_POLL_SEC = 0.2
 
 
 class CpuManager:
@@ -23,6 +25,7 @@ class CpuManager:
         self.exclusive: dict[str, int] = {}  # pod uid -> whole CPUs
         self.queue: list[tuple[Worker, status.Container, str]] = []  # updates that are due
         self.round_at = 0.0
+        self.busy = False  # an update of a slow runtime is under way
 
     @property
     def cpus(self) -> int:
@@ -64,14 +67,26 @@ class CpuManager:
         if not self.queue and self.period and now >= self.round_at:
             self.round_at = now + self.period
             self._all("reconcile")
-        if self.queue:
-            self._update(*self.queue.pop(0))
+        if self.queue and not self.busy:
+            self._begin(*self.queue.pop(0))
         self._plan(time.monotonic())
+
+    def _begin(self, *update: Any) -> None:
+        """A slow one holds up the others of its kind, and no resize of another container."""
+        if not self.kubelet.runtime_is_slow():
+            self._update(*update)
+            return
+
+        def run() -> None:
+            self._update(*update)
+            self.busy = False
+        self.busy = True
+        threading.Thread(target=run, daemon=True).start()
 
     def _plan(self, now: float) -> None:
         times = list(self.waiting.values())
         if self.queue:
-            times.append(now)
+            times.append(now + BUSY_POLL_SEC if self.busy else now)
         elif self.period:
             times.append(max(self.round_at, now))
         self.due = min(times, default=None)

@@ -8,7 +8,7 @@ import random
 import threading
 import time
 from argparse import Namespace
-from typing import Any
+from typing import Any, Callable
 
 from apiserver import quantity
 
@@ -68,16 +68,20 @@ class Kubelet:
                 return words[1].strip() if len(words) > 1 else ""
         return None
 
-    def start_beside(self, uid: str, *start: Any) -> None:
-        """Every pod has a worker of its own: the start of a container holds up its pod alone."""
+    def beside(self, uid: str, call: Callable[..., None], *args: Any) -> None:
+        """Every pod has a worker of its own: a call of the runtime holds up its pod alone."""
         def run() -> None:
             try:
-                self.containers.start(*start)
+                call(*args)
             except (RuntimeError, OSError) as e:
                 self.queue.put(("STARTED", (uid, e)))
             else:
                 self.queue.put(("STARTED", (uid, None)))
         threading.Thread(target=run, daemon=True).start()
+
+    def runtime_is_slow(self) -> bool:
+        self.containers.lag = float(self.control("runtime-lag", "*") or 0.0)
+        return self.containers.lag > 0
 
     def lag(self) -> float:
         if self.options.jitter:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import threading
+import time
 from typing import Callable
 
 from . import model, resize
@@ -148,6 +149,8 @@ class Containers:
         self.systemd = ["--systemd-cgroup"] if driver == "systemd" else []
         self.runtime = runtime
         self.stored: dict[str, tuple[Resources, str]] = {}  # values and cpuset, by container id
+        self.lag = 0.0  # from an update's begin, with its values, to its writes, in seconds
+        self.locks: dict[str, threading.Lock] = {}  # one update of a container at a time
 
     def start(self, container_id: str, spec: dict, log: str,
               r: Resources = Resources()) -> None:
@@ -167,16 +170,22 @@ class Containers:
 
     def update(self, container_id: str, r: Resources) -> None:
         """A resize: all values of the container."""
-        self._update(container_id, r, self.stored.get(container_id, (r, ""))[1])
+        with self._lock(container_id):
+            self._update(container_id, r, self.stored.get(container_id, (r, ""))[1])
 
     def update_cpus(self, container_id: str, cpus: str) -> Resources:
         """An update that names the CPUs alone; what is written with them is returned."""
-        r = self.stored[container_id][0]
-        self._update(container_id, r, cpus)
+        with self._lock(container_id):
+            r = self.stored[container_id][0]
+            self._update(container_id, r, cpus)
         return r
+
+    def _lock(self, container_id: str) -> threading.Lock:
+        return self.locks.setdefault(container_id, threading.Lock())
 
     def _update(self, container_id: str, r: Resources, cpus: str) -> None:
         self.stored[container_id] = (r, cpus)
+        time.sleep(self.lag)
         run(self.runtime, "--root", RUNC_ROOT, *self.systemd, "update", "-r", "-", container_id,
             text=json.dumps(model.oci_resources(r, cpus)))
 

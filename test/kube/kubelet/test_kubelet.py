@@ -277,6 +277,7 @@ class CpuManager(unittest.TestCase):
 
         self.kubelet = types.SimpleNamespace(
             workers={}, control=lambda name, who: None,
+            runtime_is_slow=lambda: False,
             options=types.SimpleNamespace(cpus=4, cpu_reconcile=0),
             containers=types.SimpleNamespace(update_cpus=update_cpus))
         self.manager = cpus.CpuManager(self.kubelet)

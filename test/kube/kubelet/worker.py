@@ -42,7 +42,7 @@ class Worker:
         self.removed = False  # by another client: no DELETE from us
         self.evicted: str | None = None  # the message
         self.done = False
-        # While the runtime creates and starts a container: what is done after it.
+        # While the runtime starts a container, or a slow one updates some: what is done after it.
         self.starting: Callable[[Exception | None], None] | None = None
         self.ended_early: dict[str, int] = {}  # container id -> exit code, while it starts
         self.written: dict | None = None
@@ -99,7 +99,7 @@ class Worker:
     def _beside(self, then: Callable[[Exception | None], None], *start: Any) -> None:
         """A container's start takes seconds: the other pods go on, this one waits for started()."""
         self.starting = then
-        self.kubelet.start_beside(self.uid, *start)
+        self.kubelet.beside(self.uid, self.kubelet.containers.start, *start)
 
     def started(self, error: Exception | None) -> None:
         then, self.starting = self.starting, None
@@ -261,9 +261,20 @@ class Worker:
                             self.kubelet.allocatable)
 
     def _act(self, now: float) -> None:
+        if self.kubelet.runtime_is_slow():
+            self.starting = self._acted
+            self.kubelet.beside(self.uid, self._carry_out)
+            return
         try:
             self._carry_out()
         except (RuntimeError, OSError) as e:
+            self._acted(e)
+        else:
+            self._acted(None)
+
+    def _acted(self, e: Exception | None) -> None:
+        now = time.monotonic()
+        if e:
             if self.error_at is None:
                 self._event("Warning", "ResizeError", str(e))
             else:

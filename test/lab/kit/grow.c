@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * grow [-Hs] [-c FILE] [-f FIFO] PHASE...   PHASE = SIZE_MB[@RATE_MB_PER_SEC][+HOLD_SEC|+w]
+ * grow [-Hs] [-n COUNT] [-c FILE] [-f FIFO] PHASE...   PHASE =
+ * SIZE_MB[@RATE_MB_PER_SEC][+HOLD_SEC|+w]
  *
  * Brings its memory to SIZE_MB, growing at the rate (default: at once), then holds it; a smaller
  * size is given back at once. +w holds it until SIGUSR1 comes. -c reads FILE over and over beside
  * it: page cache, which fills any limit by itself. -f waits after the last phase until a line of
  * further phases comes from FIFO. A wait causes no wake-ups. -H: huge pages where the kernel
- * has them. -s: the memory is shared (shmem), not anonymous.
+ * has them. -s: the memory is shared (shmem), not anonymous. -n: so many processes have an equal
+ * part each; what is printed is the first one's, times COUNT.
  * Example: 64 MB, up to 300 at 50 MB/s, 10 s there, back to 64 for good:
  *   grow 64 300@50+10 64+100000
  * Prints once a second, and at every phase:
@@ -22,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define MB         (1024L * 1024)
@@ -37,8 +40,10 @@ struct phase {
 
 static struct {
 	bool huge, shared;
+	long count; /* of processes */
 	char *cache_file, *fifo;
-} options;
+} options = {.count = 1};
+static pid_t others[63];
 static char *room;
 static long size_bytes;
 static struct gauge gauge;
@@ -64,9 +69,10 @@ static void print(const char *what, int64_t took_nsec, long grown_bytes)
 	if (took_nsec > 0)
 		snprintf(text, sizeof text, " took_ms=%lld mb_per_sec=%ld",
 			 (long long)(took_nsec / NSEC_PER_MSEC),
-			 (long)((double)grown_bytes * NSEC_PER_SEC / (double)took_nsec / MB));
+			 options.count * (long)((double)grown_bytes * NSEC_PER_SEC /
+						(double)took_nsec / MB));
 	printf("grow %s=%.1f mb=%ld stalls=%lld max_stall_ms=%lld cache_mb=%ld%s\n", what,
-	       (double)(now_nsec() - start_nsec) / NSEC_PER_SEC, size_bytes / MB,
+	       (double)(now_nsec() - start_nsec) / NSEC_PER_SEC, options.count * size_bytes / MB,
 	       (long long)gauge.stalls, (long long)(gauge.max_nsec / NSEC_PER_MSEC),
 	       cache_bytes / MB, text);
 	printed_nsec = now_nsec();
@@ -122,6 +128,8 @@ static void wait_for_word(void)
 	while (!signalled && !stopped)
 		sigsuspend(&before);
 	sigprocmask(SIG_SETMASK, &before, NULL);
+	for (long i = 0; i < options.count - 1 && others[i] != 0; i++)
+		kill(others[i], SIGUSR1);
 	gauge.last_nsec = 0;
 }
 
@@ -181,9 +189,9 @@ static int phase_parse(const char *text, struct phase *ret)
 	struct phase p = {0};
 	char *end;
 
-	p.size = strtol(text, &end, 10) * MB;
+	p.size = strtol(text, &end, 10) * MB / options.count;
 	if (*end == '@')
-		p.rate = strtol(end + 1, &end, 10) * MB;
+		p.rate = strtol(end + 1, &end, 10) * MB / options.count;
 	p.until_reported = strcmp(end, "+w") == 0;
 	if (p.until_reported)
 		end += 2;
@@ -197,7 +205,8 @@ static int phase_parse(const char *text, struct phase *ret)
 
 static int usage(void)
 {
-	fputs("usage: grow [-Hs] [-c FILE] [-f FIFO] SIZE_MB[@RATE_MB_PER_SEC][+HOLD_SEC|+w]...\n",
+	fputs("usage: grow [-Hs] [-n COUNT] [-c FILE] [-f FIFO] "
+	      "SIZE_MB[@RATE_MB_PER_SEC][+HOLD_SEC|+w]...\n",
 	      stderr);
 	return 2;
 }
@@ -222,6 +231,21 @@ static int phases_from(const char *fifo)
 		phase_run(&p);
 	}
 	return 0;
+}
+
+/* The others end with the first, and print nothing. */
+static void start_others(void)
+{
+	for (long i = 0; i < options.count - 1; i++) {
+		others[i] = fork();
+		if (others[i] != 0)
+			continue;
+		memset(others, 0, sizeof others);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (freopen("/dev/null", "w", stdout) == NULL)
+			exit(1);
+		return;
+	}
 }
 
 static int begin(void)
@@ -251,11 +275,13 @@ static int options_read(int argc, char **argv)
 	struct phase p;
 	int c;
 
-	while ((c = getopt(argc, argv, "Hsc:f:")) != -1) {
+	while ((c = getopt(argc, argv, "Hsn:c:f:")) != -1) {
 		if (c == 'H')
 			options.huge = true;
 		else if (c == 's')
 			options.shared = true;
+		else if (c == 'n')
+			options.count = atol(optarg);
 		else if (c == 'c')
 			options.cache_file = optarg;
 		else if (c == 'f')
@@ -263,6 +289,8 @@ static int options_read(int argc, char **argv)
 		else
 			return -1;
 	}
+	if (options.count < 1 || options.count > 1 + (long)(sizeof others / sizeof *others))
+		return -1;
 	for (int i = optind; i < argc; i++) {
 		if (phase_parse(argv[i], &p) < 0)
 			return -1;
@@ -278,6 +306,7 @@ int main(int argc, char **argv)
 		return usage();
 	if (begin() < 0)
 		return 1;
+	start_others();
 	start_nsec = printed_nsec = now_nsec();
 	for (int i = optind; i < argc && !stopped; i++) {
 		phase_parse(argv[i], &p);
