@@ -8,6 +8,7 @@
 #include "agent/state/history_file.h"
 #include "agent/state/record.h"
 #include "policy/types/profile.h"
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -131,7 +132,9 @@ static int import_one(struct import *i, const struct vpa_saved *s)
 		workload = i->c->workload;
 	fault = fault_of(i, s, workload);
 	if (fault == NULL) {
-		snprintf(name, sizeof name, "%s/%s/%s", s->namespace, workload, s->container);
+		snprintf(name, sizeof name, "%s/%s%s/%s", s->namespace,
+			 strchr(workload, '/') == NULL ? "Deployment/" : "", workload,
+			 s->container);
 		return take(i, name, s);
 	}
 	snprintf(name, sizeof name, "%s/%s", s->namespace != NULL ? s->namespace : "?",
@@ -194,11 +197,12 @@ static int read_export(struct import *i)
 static int check_workload(const struct import *i)
 {
 	const struct ctl *c = i->c;
-	const char *vpa = NULL;
+	const char *vpa = NULL, *name;
 
 	if (c->workload == NULL)
 		return CTL_OK;
-	if (!kube_is_subdomain(c->workload))
+	name = strchr(c->workload, '/') != NULL ? strchr(c->workload, '/') + 1 : c->workload;
+	if (!kube_is_subdomain(name) || (name > c->workload && !isupper(c->workload[0])))
 		return ctl_fail(c, CTL_USAGE, NULL, "not a workload's name: %s", c->workload);
 	for (size_t k = 0; k < i->export.saved_count; k++) {
 		const struct vpa_saved *s = &i->export.saved[k];

@@ -14,7 +14,7 @@ static const char *const highest_keys[] = {"request", "limit",  "use_p50", "use_
 					   "lower",   "target", "upper",   "peak",    "min"};
 /* Summed over all pods. */
 static const char *const summed_keys[] = {"requested", "over_target", "reclaimable"};
-static const char *const name_keys[] = {"namespace", "workload", "container"};
+static const char *const name_keys[] = {"namespace", "workload", "owner", "container"};
 
 /* --- read */
 
@@ -199,10 +199,9 @@ static cJSON *row_new(const cJSON *container, bool part)
 	bool ok = row != NULL;
 
 	for (size_t i = 0; ok && i < ARRAY_SIZE(name_keys); i++)
-		ok = cJSON_AddStringToObject(row, name_keys[i],
-					     json_text(container, name_keys[i])) != NULL;
-	if (ok && cJSON_HasObjectItem(container, "owner"))
-		ok = cJSON_AddStringToObject(row, "owner", json_text(container, "owner")) != NULL;
+		if (cJSON_HasObjectItem(container, name_keys[i]))
+			ok = cJSON_AddStringToObject(row, name_keys[i],
+						     json_text(container, name_keys[i])) != NULL;
 	if (ok && part)
 		ok = cJSON_AddStringToObject(row, "rollout", json_text(container, "rollout")) !=
 		     NULL;

@@ -299,7 +299,8 @@ static void put_stay(const struct ctl *c, const cJSON *row, enum resource r, con
 static bool same_workload(const cJSON *a, const cJSON *b)
 {
 	return a != NULL && strcmp(json_text(a, "namespace"), json_text(b, "namespace")) == 0 &&
-	       strcmp(json_text(a, "workload"), json_text(b, "workload")) == 0;
+	       strcmp(json_text(a, "workload"), json_text(b, "workload")) == 0 &&
+	       strcmp(json_text(a, "owner"), json_text(b, "owner")) == 0;
 }
 
 static void put_head(const struct ctl *c, const cJSON *row, const struct owner *owner, int *ret_in)

@@ -28,7 +28,7 @@ struct managed {
 	char *name;        /* unique, and shown: "web.service", "default/web-0/app" */
 	char *unit;        /* the systemd unit that holds its properties; NULL: none does */
 	char *key;         /* of its originals: "unit:NAME", "pod:UID/CONTAINER", "pod:UID" */
-	char *history_key; /* "unit:NAME", "NS/WORKLOAD/CONTAINER"; NULL: it has no history */
+	char *history_key; /* "unit:NAME", "NS/KIND/WORKLOAD/CONTAINER"; NULL: it has no history */
 	struct pod *pod;   /* of a container or pod level; NULL: a unit */
 
 	enum unit_state state;    /* managed_set_state() */

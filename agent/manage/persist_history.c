@@ -7,6 +7,7 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "policy/control/control_state.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,8 +27,36 @@ static usec_t left(usec_t until, usec_t now)
 
 void persist_history_key(const struct kube_pod *pod, const char *container, char *ret)
 {
-	snprintf(ret, RECORD_NAME_MAX, "%s/%s/%s", pod->namespace,
+	snprintf(ret, RECORD_NAME_MAX, "%s/%s/%s/%s", pod->namespace, kube_pod_kind(pod),
 		 pod->workload != NULL ? pod->workload : pod->name, container);
+}
+
+/* Runs of a Job are observed now and then. */
+static bool is_of_runs(const struct history *h)
+{
+	return h->observed_usec < (h->last_real - h->first_real) / 5;
+}
+
+/* The keys of earlier releases have no kind: the record tells whether it is of runs of a Job or of
+ * anything else. *ret_key: where it was found. */
+static int find_record(const struct records *records, const char *key, struct history_record *ret,
+		       char ret_key[static RECORD_NAME_MAX])
+{
+	const struct tuning_history *t = &records->units->config->tuning.history;
+	const char *kind = strchr(key, '/'), *rest = kind != NULL ? strchr(kind + 1, '/') : NULL;
+	int r = history_store_get(&records->histories, key, t, ret);
+	bool runs;
+
+	snprintf(ret_key, RECORD_NAME_MAX, "%s", key);
+	if (r != -ENOENT || rest == NULL)
+		return r;
+	snprintf(ret_key, RECORD_NAME_MAX, "%.*s%s", (int)(kind - key), key, rest);
+	runs = strncmp(kind, "/Job/", 5) == 0 || strncmp(kind, "/CronJob/", 9) == 0;
+	r = history_store_get(&records->histories, ret_key, t, ret);
+	if (r < 0 || is_of_runs(&ret->history) == runs)
+		return r;
+	history_record_drop(ret);
+	return -ENOENT;
 }
 
 /* Of the live copies of one workload's history the one with most samples is kept: each began as a
@@ -60,7 +89,8 @@ int persist_recommend(const struct records *records, const char *history_key,
 {
 	const struct tuning_history *t = &records->units->config->tuning.history;
 	OWN(history_record_drop) struct history_record rec = {0};
-	int r = history_store_get(&records->histories, history_key, t, &rec);
+	char key[RECORD_NAME_MAX];
+	int r = find_record(records, history_key, &rec, key);
 
 	if (r < 0)
 		return r;
@@ -90,6 +120,7 @@ static bool adopt_sibling(struct managed *m)
 void persist_adopt_history(struct managed *m)
 {
 	struct control *c = &m->control;
+	char key[RECORD_NAME_MAX];
 	struct history_record rec;
 	struct control_past past;
 
@@ -97,9 +128,11 @@ void persist_adopt_history(struct managed *m)
 		return;
 	if (m->kind == UNIT_KIND_CONTAINER && m->pod->spec->owned)
 		control_await_facts(c, m->wake->now + FACTS_WAIT_USEC);
-	if (adopt_sibling(m) || history_store_get(&m->records->histories, m->history_key,
-						  &m->config->tuning.history, &rec) < 0)
+	if (adopt_sibling(m) || find_record(m->records, m->history_key, &rec, key) < 0)
 		return;
+	/* It is this workload's from now on, and no other kind's. */
+	if (strcmp(key, m->history_key) != 0)
+		history_store_remove(&m->records->histories, key);
 	past = (struct control_past){
 		.history = rec.history,
 		.cpu_floor = rec.floor[RESOURCE_CPU],

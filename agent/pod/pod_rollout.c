@@ -18,12 +18,17 @@
 
 /* --- the rollouts of the node */
 
+/* "shop/Deployment/web". What an earlier release has stopped has no kind until a pod of it comes.
+ */
 static bool is_of(const struct pod_rollout *r, const struct kube_pod *s)
 {
-	size_t len = strlen(s->namespace);
+	char name[RECORD_NAME_MAX];
 
-	return strncmp(r->workload, s->namespace, len) == 0 && r->workload[len] == '/' &&
-	       strcmp(r->workload + len + 1, s->workload) == 0;
+	snprintf(name, sizeof name, "%s/%s/%s", s->namespace, kube_pod_kind(s), s->workload);
+	if (strcmp(r->workload, name) == 0)
+		return true;
+	snprintf(name, sizeof name, "%s/%s", s->namespace, s->workload);
+	return strcmp(r->workload, name) == 0;
 }
 
 static struct pod_rollout *find(const struct pods *pods, const struct kube_pod *s, uint32_t percent)
@@ -78,9 +83,13 @@ static struct pod_rollout *find_or_add(struct pods *pods, const struct kube_pod 
 	OWN(drop_free) char *workload = NULL;
 	struct pod_rollout *r = find(pods, s, percent);
 
-	if (r != NULL || asprintf(&workload, "%s/%s", s->namespace, s->workload) < 0)
+	if (asprintf(&workload, "%s/%s/%s", s->namespace, kube_pod_kind(s), s->workload) < 0)
 		return r;
-	return add(pods, workload, percent);
+	if (r == NULL)
+		return add(pods, workload, percent);
+	free(r->workload);
+	r->workload = STEAL(workload);
+	return r;
 }
 
 const struct pod_rollout *pod_rollout_of(const struct pod *p, const struct container_rule *rule)
@@ -193,14 +202,14 @@ static void report_stop(const struct pod *p, const struct pod_rollout *r)
 	const struct tally u = tally_sum(&r->state.unsized, ROLLOUT_SLOT_USEC, p->pods->wake->now);
 	char text[640];
 
-	snprintf(
-		text, sizeof text,
-		"%.320s, %u %%: the sized pods were %s (within an hour %llu OOM kills, %llu undone "
-		"decreases, throttled in %.1f %% of the periods; the others %llu, %llu, %.1f %%)",
-		r->workload, r->percent, rollout_hurt_texts[r->hurt], (unsigned long long)s.kills,
-		(unsigned long long)s.undos, (double)tally_throttled_ppm(&s) / 10000,
-		(unsigned long long)u.kills, (unsigned long long)u.undos,
-		(double)tally_throttled_ppm(&u) / 10000);
+	snprintf(text, sizeof text,
+		 "%.63s/%.253s, %u %%: the sized pods were %s (within an hour %llu OOM kills, %llu "
+		 "undone "
+		 "decreases, throttled in %.1f %% of the periods; the others %llu, %llu, %.1f %%)",
+		 p->spec->namespace, p->spec->workload, r->percent, rollout_hurt_texts[r->hurt],
+		 (unsigned long long)s.kills, (unsigned long long)s.undos,
+		 (double)tally_throttled_ppm(&s) / 10000, (unsigned long long)u.kills,
+		 (unsigned long long)u.undos, (double)tally_throttled_ppm(&u) / 10000);
 	message_rollout_stopped(p, text);
 	pod_warn(p, "RolloutStopped", "Rollout", text);
 }

@@ -16,7 +16,7 @@
 #define RIG_UNITS_MAX      256
 #define RIG_CALLS_MAX      64
 #define RIG_PATH_MAX       384
-#define RIG_PODS_MAX       4
+#define RIG_PODS_MAX       6
 #define RIG_CONTAINERS_MAX 4
 
 struct rig_unit {
@@ -65,6 +65,7 @@ struct rig_pod {
 	char uid[40];
 	const char *name;
 	const char *workload;
+	const char *owner;      /* its kind; NULL: none */
 	const char *mode;       /* NULL: not annotated */
 	const char *containers; /* the annotation; NULL: not there */
 	const char *extra_key, *extra_value;

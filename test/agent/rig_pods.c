@@ -206,6 +206,7 @@ struct kube_pod *rig_pod_spec(const struct rig_pod *p)
 		.name = copy(p->name),
 		.node = copy("node-1"),
 		.workload = copy(p->workload),
+		.owner = copy(p->owner),
 		.resource_version = copy("1"),
 		.generation = p->generation,
 		.qos = p->qos,

@@ -95,6 +95,37 @@ static void test_rollout(void)
 	free(text);
 }
 
+#define KIND(kind, container, target)                                                              \
+	"{\"namespace\":\"shop\",\"workload\":\"api\",\"owner\":\"" kind                           \
+	"\",\"container\":\"" container "\",\"qos_class\":\"Burstable\",\"cpu\":{\"request\":500," \
+	"\"limit\":9000,\"target\":" target "},\"memory\":{}}"
+
+/* A CronJob and a Deployment of one name: rows and patches of their own, all containers of one
+ * workload in one patch. */
+static void test_kinds(void)
+{
+	OWN(drop_json)
+	cJSON *report = summed(
+		NODE("n", KIND("Deployment", "b", "100") "," KIND("CronJob", "a", "3500") "," KIND(
+				  "Deployment", "a", "120")),
+		NULL);
+	const cJSON *rows = cJSON_GetObjectItemCaseSensitive(report, "rows");
+	char *text, *second;
+	size_t size;
+	struct ctl c = {.out = open_memstream(&text, &size), .err = stderr};
+
+	CHECK_EQ(cJSON_GetArraySize(rows), 3);
+	CHECK_EQ(amount(cJSON_GetArrayItem(rows, 0), "cpu", "target"), 3500);
+	report_patch(&c, report);
+	fclose(c.out);
+	CHECK(strstr(text, "---\napiVersion: batch/v1\nkind: CronJob\n") == text);
+	second = strstr(text, "---\napiVersion: apps/v1\nkind: Deployment\n");
+	CHECK(second != NULL && strstr(second + 1, "---\n") == NULL);
+	CHECK(second != NULL && strstr(second, "cpu: 120m") != NULL &&
+	      strstr(second, "cpu: 100m") != NULL && strstr(second, "3500m") == NULL);
+	free(text);
+}
+
 static void test_csv_is_safe(void)
 {
 	OWN(drop_json)
@@ -247,6 +278,7 @@ int main(void)
 	test_sum();
 	test_namespace();
 	test_rollout();
+	test_kinds();
 	test_csv_is_safe();
 	test_partial();
 	test_partial_status();

@@ -14,7 +14,7 @@
 
 #define START   (1700000000 * USEC_PER_SEC)
 #define MINUTES (5 * 24 * 60)
-#define KEY     "shop/web/app"
+#define KEY     "shop/Deployment/web/app"
 
 static char folder[] = "/tmp/vscaled-import-XXXXXX";
 static char input[64];
@@ -308,6 +308,8 @@ static void test_workload(void)
 	CHECK_EQ(RUN("--workload", "web"), CTL_OK);
 	OUT_HAS("imported " KEY ": ");
 	CHECK_EQ(RUN("--workload", "a/b"), CTL_USAGE);
+	CHECK_EQ(RUN("--workload", "StatefulSet/web"), CTL_OK);
+	OUT_HAS("imported shop/StatefulSet/web/app: ");
 	f = open_input();
 	put_checkpoint(f, "web-vpa", "app", &c);
 	fputc(',', f);

@@ -225,6 +225,7 @@ static void test_recommendation(void)
 	char why[192];
 
 	p->workload = "web";
+	p->owner = "StatefulSet";
 	rig_pod_put(&r, p);
 	rig_run(&r, 300, pods_burn_800);
 	answer = recommend(&r, DESCRIBED("web"), why);

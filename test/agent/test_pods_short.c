@@ -6,13 +6,14 @@
 #include "agent/pod/pods.h"
 #include "test/agent/test_pods.h"
 
-#define KEY "default/web-0/app"
+#define KEY         "default/web-0/app"
+#define HISTORY_KEY "default/Pod/web-0/app"
 
 static struct history_record stored(struct rig *r)
 {
 	struct history_record rec = {0};
 
-	CHECK_EQ(history_store_get(&r->daemon->units.records->histories, KEY,
+	CHECK_EQ(history_store_get(&r->daemon->units.records->histories, HISTORY_KEY,
 				   &tuning_default.history, &rec),
 		 0);
 	return rec;
@@ -166,8 +167,78 @@ static void test_nothing_lost(void)
 	rig_close(&r);
 }
 
+static uint64_t samples_of(struct rig *r, const char *pod, const char *kind)
+{
+	char name[64];
+	struct rig_pod *p = rig_pod_add(r, DRIVER_CGROUPFS, pod);
+	uint64_t samples;
+
+	p->workload = "api";
+	p->owner = kind;
+	p->mode = "Auto";
+	rig_container_add(r, p, "app", 200, 64 * MIB);
+	rig_pod_put(r, p);
+	snprintf(name, sizeof name, "default/%s/app", pod);
+	samples = pods_of(r, name)->control.history.samples;
+	rig_pod_remove(r, p);
+	pods_gone(&r->daemon->pods, p->uid);
+	return samples;
+}
+
+/* A CronJob and a Deployment of one name: neither begins with what the other one needs. */
+static void test_kinds(void)
+{
+	struct rig_pod *p;
+	struct rig r;
+
+	p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	p->workload = "api";
+	p->owner = "CronJob";
+	rig_pod_put(&r, p);
+	rig_run(&r, 300, pods_burn_800);
+	CHECK_EQ(samples_of(&r, "api-7f9c-a", "Deployment"), 0);
+	CHECK(samples_of(&r, "api-2940-b", "CronJob") > 0);
+	rig_pod_remove(&r, p);
+	pods_gone(&r.daemon->pods, p->uid);
+	CHECK_EQ(samples_of(&r, "api-7f9c-c", "Deployment"), 0);
+	CHECK(samples_of(&r, "api-2940-d", "CronJob") > 0);
+	rig_close(&r);
+}
+
+/* What an earlier release has stored is known by the workload's name alone. It is that of one kind:
+ * of a Job, if it was observed now and then. */
+static void test_stored_without_kind(bool runs)
+{
+	static const char *const kinds[] = {"Deployment", "CronJob"};
+	struct history_store *s;
+	struct history_record rec = {0};
+	struct rig r;
+
+	pods_begin(&r, DRIVER_CGROUPFS, "");
+	s = &r.daemon->units.records->histories;
+	rec.seen_realtime_usec = r.real;
+	history_init(&rec.history, &tuning_default.history);
+	history_add_memory(&rec.history, &tuning_default.history, 30 * MIB, false, r.real);
+	rec.history.samples = 1000;
+	rec.history.first_real = r.real - USEC_PER_DAY;
+	rec.history.last_real = r.real;
+	rec.history.observed_usec = runs ? USEC_PER_HOUR : 23 * USEC_PER_HOUR;
+	CHECK_EQ(history_store_put(s, "default/api/app", &rec), 0);
+	history_record_drop(&rec);
+	CHECK_EQ(samples_of(&r, "api-a", kinds[!runs]), 0);
+	CHECK_EQ(samples_of(&r, "api-b", kinds[runs]), 1000);
+	/* It has a kind now. */
+	CHECK_EQ(samples_of(&r, "api-c", "StatefulSet"), 0);
+	CHECK_EQ(samples_of(&r, "api-d", kinds[!runs]), 0);
+	CHECK(samples_of(&r, "api-e", kinds[runs]) >= 1000);
+	rig_close(&r);
+}
+
 int main(void)
 {
+	test_kinds();
+	test_stored_without_kind(false);
+	test_stored_without_kind(true);
 	test_nothing_lost();
 	for (enum cgroup_driver d = 0; d < 2; d++) {
 		test_between_samples(d);

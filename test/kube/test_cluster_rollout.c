@@ -127,6 +127,8 @@ static bool is_told(struct crig *x)
 
 static void test_hurt(void)
 {
+	const struct pods *pods;
+
 	begin_half();
 	CHECK(crig_until(&c, 360, burn_699, half_is_sized));
 	rig_run(&c.rig, 5, burn_699);
@@ -145,14 +147,18 @@ static void test_hurt(void)
 	others_stay();
 	CHECK_EQ(c.rig.events[EVENT_ROLLOUT_STOPPED], 1);
 	CHECK_EQ(crig_events(&c, "RolloutStopped"), 1);
-	/* After a restart, too. */
+	/* After a restart, too, and if an earlier release has stored it: without the kind. */
 	rig_stop(&c.rig);
 	CHECK_EQ(rig_start(&c.rig), 0);
+	pods = &c.rig.daemon->pods;
+	CHECK_STR(pods->rollouts[0].workload, "default/StatefulSet/web");
+	strcpy(pods->rollouts[0].workload, "default/web");
 	CHECK(crig_until(&c, 240, burn_699, is_listed));
 	rig_run(&c.rig, 60, burn_699);
 	CHECK(none_is_sized(&c));
 	CHECK(metric_says("vscaled_rollouts_stopped 1\n"));
 	CHECK(shows("/v1/units/default%2Fweb-0%2Fapp", "OOM-killed more often"));
+	CHECK_STR(pods->rollouts[0].workload, "default/StatefulSet/web");
 	share("\"51%\"");
 	CHECK(crig_until(&c, 400, burn_699, half_is_sized));
 	CHECK(metric_says("vscaled_rollouts_stopped 0\n"));

@@ -97,6 +97,11 @@ static inline void drop_kube_pod(struct kube_pod **p)
 }
 /* NULL when the pod has none of this name. */
 const char *kube_pod_annotation(const struct kube_pod *p, const char *key);
+/* Of its workload; a pod without a controller is its own. */
+static inline const char *kube_pod_kind(const struct kube_pod *p)
+{
+	return p->owner != NULL ? p->owner : "Pod";
+}
 /* The limit that the kubelet or the runtime may write at any moment: the limit of the spec, or the
  * lower one that the kubelet reports while it does not carry out the spec (Deferred, Infeasible,
  * error). LIMIT_MAX: none. */

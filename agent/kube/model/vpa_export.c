@@ -4,6 +4,7 @@
 #include "agent/kube/model/field.h"
 #include "agent/kube/model/names.h"
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* VPA 1.8 writes "v3" and reads nothing else. */
@@ -157,11 +158,19 @@ static int read_saved(const struct field *object, struct vpa_export *e)
 
 /* --- autoscalers */
 
+static bool is_kind(const char *s)
+{
+	return s[0] != '\0' && s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					   "0123456789")] == '\0';
+}
+
 static int read_target(const struct field *object, struct vpa_export *e)
 {
 	struct vpa_target *grown = reallocarray(e->targets, e->target_count + 1, sizeof *grown), *t;
 	struct field meta = field_object(object, "metadata"), spec = field_object(object, "spec");
 	struct field target = field_object(&spec, "targetRef");
+	OWN(drop_free) char *kind = needed_name(&target, "kind", is_kind);
+	OWN(drop_free) char *name = needed_name(&target, "name", kube_is_subdomain);
 
 	if (grown == NULL)
 		return -ENOMEM;
@@ -170,8 +179,12 @@ static int read_target(const struct field *object, struct vpa_export *e)
 	*t = (struct vpa_target){
 		.namespace = needed_name(&meta, "namespace", kube_is_label),
 		.vpa = needed_name(&meta, "name", kube_is_subdomain),
-		.workload = needed_name(&target, "name", kube_is_subdomain),
 	};
+	if (field_error(object) == 0 && asprintf(&t->workload, "%s/%s", kind, name) < 0) {
+		t->workload = NULL;
+		target_clear(t);
+		return -ENOMEM;
+	}
 	if (field_error(object) == 0) {
 		e->target_count++;
 		return 0;

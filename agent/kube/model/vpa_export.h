@@ -24,7 +24,7 @@ struct vpa_saved {
 struct vpa_target {
 	char *namespace;
 	char *vpa;
-	char *workload; /* targetRef.name */
+	char *workload; /* targetRef: "Deployment/web" */
 };
 
 /* Zero is empty. */
