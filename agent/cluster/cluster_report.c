@@ -390,15 +390,25 @@ static uint32_t unratified_permille(const struct cluster *c, const struct kube_c
 		       : c->config->kubernetes.unratified_permille;
 }
 
+/* Is a higher memory limit of the container tried that the API server or the kubelet refused? */
+static bool is_tried(const struct cluster *c, const struct kube_pod *pod,
+		     const struct kube_container *k)
+{
+	return !(k->restart_on_resize & RESOURCES_MEMORY) &&
+	       reporter_tries(c->reporter, pod->uid, c->wake->now);
+}
+
 static void bound_pod(struct cluster *c, const struct pod *p)
 {
 	bool accepts = ratifies(c, p->spec);
 
 	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct kube_container *k = &p->spec->containers[i];
 		struct managed *m = p->members[i].managed;
 
-		if (m != NULL && m->control.pod.unratified_permille !=
-					 unratified_permille(c, &p->spec->containers[i], accepts))
+		if (m != NULL &&
+		    (m->control.pod.unratified_permille != unratified_permille(c, k, accepts) ||
+		     m->control.pod.growth_held != is_tried(c, p->spec, k)))
 			pod_set_bounds(m);
 	}
 }
@@ -426,6 +436,7 @@ static void hook_bounds(void *ctx, const struct kube_pod *pod, const char *conta
 	cluster_autoscalers_bound(c, pod, b);
 	b->unratified_permille = unratified_permille(c, k, ratifies(c, pod));
 	b->ranges_unknown = known != NULL && !known->known;
+	b->growth_held = is_tried(c, pod, k);
 	if (known != NULL)
 		cluster_range_bound(c, pod, k, b);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {

@@ -147,9 +147,9 @@ bool control_brake_off(struct control *c, struct change *ret)
  * as a brake may hold, until the kubelet has passed the spec's higher limit to the runtime. */
 uint64_t control_brake_max(const struct control *c, uint64_t mem_max)
 {
-	uint64_t replay = c->pod.replay_mem_bytes;
+	uint64_t replay = pod_replay_max(&c->pod);
 
-	return replay != 0 && mem_use(&c->last) < replay ? MIN(replay, mem_max) : mem_max;
+	return mem_use(&c->last) < replay ? MIN(replay, mem_max) : mem_max;
 }
 
 void control_brake(struct control *c, const struct control_context *x, bool hit)

@@ -277,6 +277,9 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 	d.blind = d.leads || (s->phase == REPORT_WAITING && s->back == BACK_WITHDRAW);
 	draft_build(&d);
 	ret->send = true;
+	/* A lead has no time for a conflict. While less headroom is tried growth is held, and a
+	 * request without an answer must not be stored late, over a higher limit. */
+	ret->exact = !d.blind || (d.leads && s->lead_cuts > 0 && s->conflicts == 0);
 	ret->patch.leads = d.leads;
 	ret->urgency = d.blind       ? REPORT_LEADS
 		       : d.back      ? REPORT_AT_ONCE

@@ -249,6 +249,7 @@ struct report_state {
 	usec_t late_until;       /* of report_memory.late */
 	enum report_back back;
 	enum lead_phase lead;
+	bool lead_refused;       /* and no less was accepted since */
 	uint32_t lead_cuts;      /* times that the headroom was cut because it was refused ... */
 	usec_t lead_until;       /* ... and until when that counts */
 	usec_t least_until;      /* the server refused the least headroom: no lead before */
@@ -308,6 +309,8 @@ struct report_decision {
 	 * again, and send that. */
 	bool overtakes;
 	bool moot; /* less headroom is due, and the spec holds no more: report_cut_moot() */
+	/* With resourceVersion: a change that vscaled has not seen is a conflict. */
+	bool exact;
 	enum report_urgency urgency;
 	/* Bit of the container: spec and checkpoint have the value and the cgroup does not. A
 	 * request cannot change that, so it is written to the cgroup directly. */
@@ -337,6 +340,8 @@ bool report_contested(const struct report_state *s, usec_t now);
 /* The server refused headroom, or the kubelet reported it deferred or infeasible, also with less of
  * it; or an external writer contests it. Memory may then outgrow what others hold. */
 bool report_lead_denied(const struct report_state *s, usec_t now);
+/* It was refused, and less of it is tried: memory must not outgrow what others hold. */
+bool report_lead_tried(const struct report_state *s, usec_t now);
 
 /* --- what happens then */
 

@@ -28,10 +28,13 @@ uint64_t draft_floor(const struct draft *d, size_t i)
 
 bool draft_bound(const struct draft *d, size_t i)
 {
+	const struct report_memory *m = &d->s->container[i];
 	bool paused = report_lead_paused(d->s, d->now) && !report_lead_may_land(d->s, d->f, d->now);
+	/* A refused request is no bound of the limit. */
+	bool refused = d->now < m->ceiling_until[RESOURCE_MEMORY] &&
+		       m->ceiling.limit[RESOURCE_MEMORY] != LIMIT_MAX;
 
-	return !d->f->restoring &&
-	       (paused || d->now < d->s->container[i].ceiling_until[RESOURCE_MEMORY]);
+	return !d->f->restoring && (paused || refused);
 }
 
 /* A Guaranteed pod's request is its limit. */

@@ -66,6 +66,13 @@ bool report_lead_denied(const struct report_state *s, usec_t now)
 	return report_contested(s, now) || overdue || s->lead_cuts > LEAD_CUTS_MAX;
 }
 
+bool report_lead_tried(const struct report_state *s, usec_t now)
+{
+	bool refused = s->lead_refused && now < s->lead_until;
+
+	return (refused || is_stuck(s)) && !report_lead_denied(s, now);
+}
+
 /* Half of the headroom of a lead is used later than this only by growth that has nearly ended. */
 #define GROWTH_USEC (90 * USEC_PER_SEC)
 
@@ -101,11 +108,15 @@ static bool outgrows_spec(const struct draft *d, size_t i)
 	usec_t ahead = ours ? given / 2 : MIN(given / 2, LEAD_AHEAD_USEC);
 	uint64_t soon = mul_div(c->slope_bps, LEAD_SOON_USEC, USEC_PER_SEC);
 	bool raised = spec < MAX(x->held, x->actual);
+	/* Growth ends at the brake, which is set half of the margin below the spec. */
+	bool tried = c->growing && report_lead_tried(d->s, d->now);
+	uint64_t near = tried ? margin / 4 * 3 : margin / 2;
 
-	if (spec >= add_sat(use, MAX(margin / 2, mul_div(c->slope_bps, ahead, USEC_PER_SEC))))
+	if (spec >= add_sat(use, MAX(near, mul_div(c->slope_bps, ahead, USEC_PER_SEC))))
 		return false;
 	/* Denied memory does not grow, and there may be room for it again. */
-	if (raised || (c->replayed && c->slope_bps > 0) || d->s->lead_cuts > LEAD_CUTS_MAX)
+	if (raised || (c->replayed && c->slope_bps > 0) || tried ||
+	    d->s->lead_cuts > LEAD_CUTS_MAX)
 		return true;
 	/* Memory that does not grow may stay as near to the limit as it is. */
 	return c->slope_bps > 0 &&
@@ -138,6 +149,7 @@ bool report_can_withdraw(const struct report_state *s)
 static void cut(const struct report_tuning *t, struct report_state *s, usec_t now)
 {
 	s->lead_cuts = MIN(s->lead_cuts + 1, (uint32_t)LEAD_CUTS_MAX + 1);
+	s->lead_refused = true;
 	s->lead_until = add_sat(now, MIN(t->refusal_usec, t->small_usec));
 }
 
@@ -286,6 +298,8 @@ void report_lead_accepted(const struct report_tuning *t, struct report_state *s,
 		m->led_ahead = goes_on(m, now) ? t->ahead_usec : t->first_ahead_usec;
 		m->led_at = now;
 	}
+	if (raised)
+		s->lead_refused = false;
 	if (raised && now >= s->lead_until && !is_stuck(s))
 		s->lead_cuts = 0;
 	if (!s->leading)
@@ -298,8 +312,10 @@ void report_lead_accepted(const struct report_tuning *t, struct report_state *s,
 void report_lead_carried_out(struct report_state *s, const struct report_facts *f)
 {
 	/* Not when the spec went back to what the kubelet held before. */
-	if (is_stuck(s) && headroom_waits(s, f))
+	if (is_stuck(s) && headroom_waits(s, f)) {
 		s->lead_cuts = MIN(s->lead_cuts, (uint32_t)LEAD_CUTS_MAX);
+		s->lead_refused = false;
+	}
 	s->lead = LEAD_NONE;
 }
 
@@ -307,6 +323,7 @@ void report_lead_forget(struct report_state *s)
 {
 	s->lead_until = s->least_until = 0;
 	s->lead_cuts = 0;
+	s->lead_refused = false;
 	if (is_stuck(s))
 		s->lead = LEAD_PENDING;
 }

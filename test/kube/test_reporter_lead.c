@@ -4,6 +4,9 @@
 
 #define CPU RESOURCE_CPU
 #define MEM RESOURCE_MEMORY
+#define QUOTA                                                                                      \
+	"{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Forbidden\",\"code\":403,"       \
+	"\"message\":\"pods \\\"u0\\\" is forbidden: exceeded quota: q\"}"
 /* The server takes this long for each answer. */
 #define SLOW (8 * S)
 
@@ -150,6 +153,27 @@ static void test_blocked_is_reported_at_once(void)
 	rig_stop(&g);
 }
 
+/* A lead is refused: that less is tried is known in the same step, and its end. */
+static void test_tried_is_reported_at_once(void)
+{
+	struct rig g;
+
+	start(&g, 1);
+	g.latency = 0;
+	rig_run(&g, S);
+	g.bounds = 0;
+	rig_fail(&g, "resize", 1, 403, QUOTA);
+	rig_grow(&g, 0, 170 * MIB, 10 * MIB);
+	rig_run(&g, S);
+	CHECK(reporter_tries(g.reporter, "u0", g.now));
+	CHECK_EQ(g.bounds, 1);
+	rig_grow(&g, 0, 230 * MIB, 10 * MIB);
+	rig_run(&g, 2 * S);
+	CHECK(!reporter_tries(g.reporter, "u0", g.now));
+	CHECK_EQ(g.bounds, 2);
+	rig_stop(&g);
+}
+
 int main(void)
 {
 	test_status_under_way();
@@ -157,5 +181,6 @@ int main(void)
 	test_others_under_way();
 	test_no_turn_for_the_lead();
 	test_blocked_is_reported_at_once();
+	test_tried_is_reported_at_once();
 	return check_result();
 }

@@ -82,6 +82,34 @@ static void test_ceiling_is_the_reason(void)
 	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].blocked, BLOCKED_CEILING);
 }
 
+/* A raise was refused and less is tried: memory that is below the limit of the spec stays there,
+ * also where memory.max was raised above it before. Refused for good, it grows on. */
+static void test_growth_held(void)
+{
+	struct pod_bounds p = {0};
+	struct rig r;
+
+	p.resource[RESOURCE_MEMORY].accepted = 115 * MIB;
+	rig_init(&r, 200, 100 * MIB, 4);
+	control_set_pod(&r.c, &p);
+	r.sim.load.anon_bps = 10 * MIB;
+	r.sim.load.anon_goal = 180 * MIB;
+	while (r.sim.u.limits.mem_max <= 115 * MIB)
+		rig_run(&r, 100 * USEC_PER_MSEC);
+	CHECK(mem_use(&r.c.last) < 100 * MIB);
+	p.growth_held = true;
+	control_set_pod(&r.c, &p);
+	CHECK_EQ(control_unratified(&r.c), 115 * MIB);
+	rig_run(&r, 3 * USEC_PER_SEC);
+	CHECK(mem_use(&r.c.last) < 115 * MIB);
+	p.growth_held = false;
+	p.unratified_permille = 2000;
+	control_set_pod(&r.c, &p);
+	rig_run(&r, USEC_PER_MIN);
+	CHECK(mem_use(&r.c.last) >= 180 * MIB);
+	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+}
+
 static void test_unratified_max(void)
 {
 	struct pod_bounds p = {.unratified_permille = 2000};
@@ -106,12 +134,24 @@ static void test_unratified_max(void)
 	m->admin.max = 0;
 	p.unratified_permille = 0;
 	CHECK_EQ(pod_unratified_max(&p, 100 * MIB), LIMIT_MAX);
+	p.growth_held = true;
+	m->admin.max = 500 * MIB;
+	CHECK_EQ(pod_unratified_max(&p, 100 * MIB), 50 * MIB);
+	CHECK_EQ(pod_replay_max(&p), 50 * MIB);
+	p.replay_mem_bytes = 40 * MIB;
+	CHECK_EQ(pod_replay_max(&p), 40 * MIB);
+	p.growth_held = false;
+	m->admin.max = 0;
+	CHECK_EQ(pod_replay_max(&p), 40 * MIB);
+	p.replay_mem_bytes = 0;
+	CHECK_EQ(pod_replay_max(&p), LIMIT_MAX);
 }
 
 int main(void)
 {
 	test_unratified();
 	test_ceiling_is_the_reason();
+	test_growth_held();
 	test_unratified_max();
 	return check_result();
 }

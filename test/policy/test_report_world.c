@@ -67,7 +67,7 @@ static void vscaled(struct world *w)
 	w->call = (struct call){
 		.patch = g->d.patch,
 		.under_way = true,
-		.exact = g->d.urgency != REPORT_LEADS,
+		.exact = g->d.exact,
 		.version = w->seen_version,
 		.store_at = g->now + 5 * MS + rnd(w, 100 * MS),
 	};
@@ -213,12 +213,13 @@ static void runs(const char *name, uint32_t faults, uint64_t count)
 		good += run(&t, faults, seed, false);
 	printf("%-24s %llu of %llu runs; sent %llu, owner's resizes %llu, refused %llu, no room "
 	       "%llu; kills by a spec of vscaled %llu, by the owner's resize from above the spec "
-	       "%llu, by the owner's limit %llu\n",
+	       "%llu, by the owner's limit %llu; "
+	       "growth held for %llu s\n",
 	       name, (unsigned long long)good, (unsigned long long)count,
 	       (unsigned long long)t.sent, (unsigned long long)t.resizes,
 	       (unsigned long long)t.refused, (unsigned long long)t.no_room,
 	       (unsigned long long)t.kills, (unsigned long long)t.apart,
-	       (unsigned long long)t.theirs);
+	       (unsigned long long)t.theirs, (unsigned long long)t.braked / 10);
 	/* The runs reach what they are to show. */
 	CHECK(t.sent > count && t.resizes > count);
 	CHECK((t.refused > 0) == ((faults & QUOTA) != 0));

@@ -250,9 +250,7 @@ static void server(struct world *w)
 
 static void kill_one(struct world *w, size_t i)
 {
-	bool ours = w->last_ours[i];
-	/* The owner's resize brought the old memory limit of vscaled with it. */
-	bool apart = ours && !w->reads.ours && w->process[i].above;
+	bool ours = w->last_ours[i], apart = ours && w->process[i].above;
 
 	w->t->theirs += !ours;
 	w->t->apart += apart;
@@ -261,15 +259,35 @@ static void kill_one(struct world *w, size_t i)
 	w->process[i] = (struct process){.use = 20 * MIB};
 }
 
+static bool same_values(const struct report_values *a, const struct report_values *b)
+{
+	return memcmp(a, b, sizeof *a) == 0;
+}
+
+/* All values of a container whose values change, and the sum as the pod's limit. */
 static void kubelet_writes(struct world *w)
 {
+	uint64_t limits = 0, use = 0;
+	size_t most = 0;
+
 	w->writes_at = 0;
 	for (size_t i = 0; i < RIG_CONTAINERS; i++) {
-		if (w->reads.spec.v[i].limit[MEM] < w->process[i].use)
+		const struct report_values *v = &w->reads.spec.v[i];
+
+		limits += v->limit[MEM];
+		if (same_values(v, &w->api.status.v[i]))
+			continue;
+		if (v->limit[MEM] < w->process[i].use)
 			kill_one(w, i);
 		if (!w->g.f.restoring)
-			rig_res(&w->g, i, MEM)->actual = w->reads.spec.v[i].limit[MEM];
+			rig_res(&w->g, i, MEM)->actual = v->limit[MEM];
 	}
+	for (size_t i = 0; i < RIG_CONTAINERS; i++) {
+		use += w->process[i].use;
+		most = w->process[i].use > w->process[most].use ? i : most;
+	}
+	if (limits < use)
+		kill_one(w, most);
 	w->api.status = w->reads.spec;
 	w->api.progress = false;
 	show(w);
@@ -285,7 +303,8 @@ static void kubelet(struct world *w)
 	w->reads_at = 0;
 	w->api.observed = w->api.generation;
 	w->api.deferred = w->api.infeasible = false;
-	if (w->busy && (w->faults & ROOM) && one_in(w, 8)) {
+	/* What it holds already is no resize. */
+	if (w->busy && (w->faults & ROOM) && !same(&w->api.spec, &w->api.status) && one_in(w, 8)) {
 		w->t->no_room++;
 		w->api.deferred = one_in(w, 2);
 		w->api.infeasible = !w->api.deferred; /* not tried again */
@@ -328,19 +347,20 @@ static void owner(struct world *w)
 	world_tell(w, "owner");
 }
 
-/* Where growth ends until more is accepted, as pod_set_bounds() has it. */
-static uint64_t growth_ends(const struct world *w, size_t i)
+/* What bounds growth until more is accepted, as pod_set_bounds() has it. */
+static struct pod_bounds bounds_of(const struct world *w, size_t i)
 {
 	const struct report_resource *x = &w->g.c[i].resource[MEM];
+	const struct report_state *s = w->g.s;
 	bool stands = w->g.f.pending_deferred || w->g.f.pending_infeasible;
-	struct pod_bounds b = {
-		.unratified_permille = 2000,
+	bool ratifies = s->failures == 0 && w->g.now >= s->refused_until && !w->blocked &&
+			!report_lead_denied(s, w->g.now);
+
+	return (struct pod_bounds){
+		.unratified_permille = ratifies ? 0 : 2000,
+		.growth_held = report_lead_tried(s, w->g.now),
 		.resource[MEM].accepted = stands ? MIN(x->spec_limit, x->reported) : x->spec_limit,
 	};
-	bool bound = w->g.s->failures != 0 || w->g.now < w->g.s->refused_until || w->blocked ||
-		     report_lead_denied(w->g.s, w->g.now);
-
-	return bound ? pod_unratified_max(&b, x->original_limit) : LIMIT_MAX;
 }
 
 static void reflex(struct world *w, size_t i)
@@ -348,22 +368,32 @@ static void reflex(struct world *w, size_t i)
 	struct report_resource *x = rig_res(&w->g, i, MEM);
 	struct process *p = &w->process[i];
 	uint64_t to = MAX(p->use + 3 * p->slope + p->use / 8, x->held * 115 / 100);
+	struct pod_bounds b = bounds_of(w, i);
 	usec_t until;
 
 	if (p->use + p->use / 10 + 2 * p->slope <= x->held)
 		return;
 	to = round_up(to, MEM_PAGE_BYTES);
 	to = MIN(to, report_allows(w->g.s, i, RESOURCE_MEMORY, w->g.now, &until));
-	to = MIN(to, growth_ends(w, i));
+	to = MIN(to, pod_unratified_max(&b, x->original_limit));
 	if (to > x->held)
 		rig_set_held(&w->g, i, MEM, to);
+}
+
+/* Is no higher limit of the container accepted, so that growth ends at what it holds? */
+static bool is_refused(const struct world *w, size_t i)
+{
+	usec_t until;
+
+	return report_allows(w->g.s, i, RESOURCE_MEMORY, w->g.now, &until) != LIMIT_MAX;
 }
 
 static void process(struct world *w, size_t i, usec_t dt)
 {
 	struct process *p = &w->process[i];
 	struct report_resource *x = rig_res(&w->g, i, MEM);
-	uint64_t before = p->use;
+	struct pod_bounds b = bounds_of(w, i);
+	uint64_t before = p->use, most;
 
 	if (p->slope > 0 && w->g.now < p->grows_until) {
 		p->use = MIN(p->use + mul_div(p->slope, dt, S), (uint64_t)4 * GIB);
@@ -379,11 +409,14 @@ static void process(struct world *w, size_t i, usec_t dt)
 	if (w->g.f.restoring)
 		return;
 	reflex(w, i);
-	/* The container's own limit ends its growth. */
-	p->use = MIN(p->use, MAX(before, MAX(x->held, x->actual)));
+	/* The brake ends growth, or the container's own limit. */
+	most = pod_replay_max(&b);
+	most = MIN(MAX(x->held, x->actual), before < most ? most : LIMIT_MAX);
+	w->t->braked += p->use > MAX(before, most) && b.growth_held;
+	p->use = MIN(p->use, MAX(before, most));
 	x->actual = MAX(x->actual, x->held);
-	if (p->use > x->spec_limit && before <= x->spec_limit)
-		p->above = growth_ends(w, i) > x->spec_limit && growth_ends(w, i) != LIMIT_MAX;
+	if (before <= x->spec_limit && p->use > x->spec_limit)
+		p->above = !b.growth_held && (b.unratified_permille != 0 || is_refused(w, i));
 }
 
 /* What reviews move: CPU and requests; memory that shrinks by trial. */

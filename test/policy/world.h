@@ -44,7 +44,7 @@ struct call {
 };
 
 struct tally {
-	uint64_t sent, resizes, kills, apart, theirs, refused, no_room, at_spec, above;
+	uint64_t sent, resizes, kills, apart, theirs, refused, no_room, braked;
 };
 
 struct world {

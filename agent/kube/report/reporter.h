@@ -56,7 +56,7 @@ struct reporter_events {
 	void (*trouble)(void *ctx, const char *text);
 	/* An answer arrived: reporter_due() may have changed. */
 	void (*wake)(void *ctx);
-	/* What reporter_ratifies() says of a pod has changed. May be NULL. */
+	/* What reporter_ratifies() or reporter_tries() says of a pod has changed. May be NULL. */
 	void (*bounds)(void *ctx);
 	void (*clock)(void *ctx, usec_t *ret_boot, usec_t *ret_real);
 };
@@ -117,6 +117,8 @@ uint64_t reporter_allows(const struct reporter *r, const char *uid, size_t conta
  * the last one did not fail, and no refusal stands that is not due to a value. Refusals of values
  * are in reporter_allows(). */
 bool reporter_ratifies(const struct reporter *r, const char *uid, usec_t now);
+/* Is a higher memory limit of this pod tried that was refused? report_lead_tried(). */
+bool reporter_tries(const struct reporter *r, const char *uid, usec_t now);
 /* The state that reporter_block_text() puts into words; REPORT_BLOCK_NONE for an unknown pod. */
 enum report_block reporter_block(const struct reporter *r, const char *uid);
 /* Why nothing is sent now, for explain; "" for an unknown pod. */

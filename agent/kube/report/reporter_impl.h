@@ -22,6 +22,7 @@ struct tracked {
 	enum report_block block;
 	bool blocked;    /* as the last decision says */
 	bool unratified; /* as bounds() was called for */
+	bool tried;      /* the same, of reporter_tries() */
 	bool going_back; /* the originals are not in the spec yet */
 	bool unsent; /* going_back; or the pod is no longer managed, and its resize is pending or
 		      its annotation is still there */

@@ -57,14 +57,25 @@ bool reporter_ratifies(const struct reporter *r, const char *uid, usec_t now)
 	return ratifies(r, reporter_find(r, uid), now);
 }
 
+static bool tries(const struct tracked *t, usec_t now)
+{
+	return t != NULL && t->state != NULL && report_lead_tried(t->state, now);
+}
+
+bool reporter_tries(const struct reporter *r, const char *uid, usec_t now)
+{
+	return tries(reporter_find(r, uid), now);
+}
+
 void reporter_report_bounds(struct tracked *t, usec_t now)
 {
 	const struct reporter_events *e = &t->reporter->events;
-	bool unratified = !ratifies(t->reporter, t, now);
+	bool unratified = !ratifies(t->reporter, t, now), tried = tries(t, now);
 
-	if (unratified == t->unratified)
+	if (unratified == t->unratified && tried == t->tried)
 		return;
 	t->unratified = unratified;
+	t->tried = tried;
 	if (e->bounds != NULL)
 		e->bounds(e->ctx);
 }

@@ -197,8 +197,7 @@ int reporter_send_resize(struct tracked *t, const struct report_decision *d, use
 	 * and the pod is read again. A lead has no time for that: a conflict costs 0.3 to 0.6 s in
 	 * the lab, and 50 MB/s fill 64 MiB in 1.2 s. It names only the memory limits that it
 	 * raises. */
-	bool exact = d->urgency != REPORT_LEADS;
-	OWN(drop_free) char *body = kube_encode_resize(r->view.pod, &d->patch, exact);
+	OWN(drop_free) char *body = kube_encode_resize(r->view.pod, &d->patch, d->exact);
 	char path[PATH_SIZE];
 	struct kube_request request = {
 		.method = "PATCH", .path = path, .body = body, .content = KUBE_STRATEGIC_PATCH};
