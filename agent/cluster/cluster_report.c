@@ -390,27 +390,11 @@ static uint32_t unratified_permille(const struct cluster *c, const struct kube_c
 		       : c->config->kubernetes.unratified_permille;
 }
 
-/* Is a higher memory limit of the container tried that the API server or the kubelet refused? */
-static bool is_tried(const struct cluster *c, const struct kube_pod *pod,
-		     const struct kube_container *k)
+static void bound_pod(const struct pod *p)
 {
-	return !(k->restart_on_resize & RESOURCES_MEMORY) &&
-	       reporter_tries(c->reporter, pod->uid, c->wake->now);
-}
-
-static void bound_pod(struct cluster *c, const struct pod *p)
-{
-	bool accepts = ratifies(c, p->spec);
-
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct kube_container *k = &p->spec->containers[i];
-		struct managed *m = p->members[i].managed;
-
-		if (m != NULL &&
-		    (m->control.pod.unratified_permille != unratified_permille(c, k, accepts) ||
-		     m->control.pod.growth_held != is_tried(c, p->spec, k)))
-			pod_set_bounds(m);
-	}
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL)
+			pod_set_bounds(p->members[i].managed);
 }
 
 void cluster_bounds_tick(struct cluster *c, bool review)
@@ -419,7 +403,7 @@ void cluster_bounds_tick(struct cluster *c, bool review)
 		return;
 	c->bounds_due = false;
 	for (size_t i = 0; i < c->pods->count; i++) {
-		bound_pod(c, c->pods->items[i]);
+		bound_pod(c->pods->items[i]);
 		if (review)
 			cluster_forget_late(c, c->pods->items[i]);
 	}
@@ -436,7 +420,8 @@ static void hook_bounds(void *ctx, const struct kube_pod *pod, const char *conta
 	cluster_autoscalers_bound(c, pod, b);
 	b->unratified_permille = unratified_permille(c, k, ratifies(c, pod));
 	b->ranges_unknown = known != NULL && !known->known;
-	b->growth_held = is_tried(c, pod, k);
+	b->growth_held = !(k->restart_on_resize & RESOURCES_MEMORY) &&
+			 reporter_tries(c->reporter, pod->uid, c->wake->now);
 	if (known != NULL)
 		cluster_range_bound(c, pod, k, b);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {

@@ -109,6 +109,7 @@ static bool held_back(struct draft *d)
 		/* The facts are older than the last answer. */
 		{f->generation < s->generation, REPORT_BLOCK_ECHO, 0},
 		{d->now < s->wait_until, REPORT_BLOCK_WAIT, s->wait_until},
+		{d->now < s->back_until && !d->leads, REPORT_BLOCK_WAIT, s->back_until},
 		{report_contested(s, d->now) && !d->back, REPORT_BLOCK_CONTESTED, s->contest.until},
 		{s->phase == REPORT_WAITING && !d->leads && !d->back, REPORT_BLOCK_ECHO,
 		 echo_again(d)},
@@ -261,7 +262,7 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 		block(&d, REPORT_BLOCK_INACTIVE, 0);
 		return;
 	}
-	d.back = f->restoring || goes_down(s);
+	d.back = f->restoring || (goes_down(s) && now >= s->back_until);
 	d.growing = any_growing(f);
 	d.lower_at = report_lower_at(s, f);
 	d.ahead_usec = report_ahead(t, n, f, now);

@@ -248,6 +248,7 @@ struct report_state {
 	usec_t unanswered_until; /* of the last request without an answer */
 	usec_t late_until;       /* of report_memory.late */
 	enum report_back back;
+	usec_t back_until; /* that, or the originals, were refused: only leads before */
 	enum lead_phase lead;
 	bool lead_refused;       /* and no less was accepted since */
 	uint32_t lead_cuts;      /* times that the headroom was cut because it was refused ... */

@@ -115,8 +115,7 @@ static bool outgrows_spec(const struct draft *d, size_t i)
 	if (spec >= add_sat(use, MAX(near, mul_div(c->slope_bps, ahead, USEC_PER_SEC))))
 		return false;
 	/* Denied memory does not grow, and there may be room for it again. */
-	if (raised || (c->replayed && c->slope_bps > 0) || tried ||
-	    d->s->lead_cuts > LEAD_CUTS_MAX)
+	if (raised || (c->replayed && c->slope_bps > 0) || tried || d->s->lead_cuts > LEAD_CUTS_MAX)
 		return true;
 	/* Memory that does not grow may stay as near to the limit as it is. */
 	return c->slope_bps > 0 &&
@@ -157,9 +156,9 @@ bool report_lead_refused(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now)
 {
 	bool cutting = s->lead == LEAD_CUT_DUE;
+	bool back = s->back != BACK_NONE && now >= s->back_until;
 
-	if (f->restoring ||
-	    (!cutting && (!s->leading || s->back != BACK_NONE || report_can_withdraw(s))))
+	if (f->restoring || (!cutting && (!s->leading || back || report_can_withdraw(s))))
 		return false;
 	cut(t, s, now);
 	if (cutting) {

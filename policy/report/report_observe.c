@@ -100,7 +100,7 @@ static uint32_t begin_anew(struct report_state *s, uint32_t foreign)
 {
 	report_forget_refusals(s, foreign & RESOURCES_MEMORY);
 	s->carrying = s->uncertain = s->ours = false;
-	s->infeasible_since = 0;
+	s->infeasible_since = s->back_until = 0;
 	s->back = BACK_NONE;
 	if (s->lead == LEAD_CUT_DUE)
 		s->lead = LEAD_CUT_TRIED;

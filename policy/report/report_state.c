@@ -101,7 +101,7 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 		return REPORT_CHANGE_RETRY;
 	/* A refusal of a former spec or of the originals only causes a pause. */
 	if (f->restoring || s->back != BACK_NONE)
-		s->wait_until = add_sat(now, t->small_usec);
+		s->back_until = add_sat(now, t->small_usec);
 	/* First the resources that the refusal names; if the request raised none of them, both. If
 	 * it raised nothing, no value is the cause. */
 	else if (report_refuse(t, s, resources, false, now) == 0 &&
@@ -142,8 +142,17 @@ static uint32_t take_answer(const struct report_tuning *t, const struct report_s
 
 void report_forget_refusals(struct report_state *s, bool memory)
 {
-	for (size_t i = 0; i < s->count; i++)
-		memset(s->container[i].ceiling_until, 0, sizeof s->container[i].ceiling_until);
+	for (size_t i = 0; i < s->count; i++) {
+		struct report_memory *m = &s->container[i];
+		usec_t *until = m->ceiling_until;
+
+		/* Nobody has accepted more memory yet. */
+		if (until[RESOURCE_MEMORY] != 0 && m->ceiling.limit[RESOURCE_MEMORY] != LIMIT_MAX) {
+			s->lead_refused = true;
+			s->lead_until = MAX(s->lead_until, until[RESOURCE_MEMORY]);
+		}
+		memset(until, 0, sizeof m->ceiling_until);
+	}
 	s->refused_until = 0;
 	/* A change of CPU alone says nothing about memory. */
 	if (memory)

@@ -145,6 +145,52 @@ static void test_refused_request(void)
 	}
 }
 
+/* The former spec is refused: until it is sent again leads are sent all the same. */
+static void test_former_spec_is_refused(void)
+{
+	WITH(g)
+	{
+		accept_raise(&g);
+		g.now += S;
+		g.f.observed_generation = g.f.generation;
+		g.f.pending_infeasible = true;
+		CHECK(rig_observe(&g) & REPORT_CHANGE_REFUSED);
+		g.now += 10 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
+		rig_sent(&g);
+		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_CPU);
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.block, REPORT_BLOCK_WAIT);
+		g.c[1].use_bytes = 250 * MIB;
+		g.c[1].slope_bps = 10 * MIB;
+		for (uint32_t i = 0; i <= LEAD_CUTS_MAX; i++)
+			refuse(&g);
+		CHECK(!rig_decide(&g));
+		CHECK(report_lead_denied(g.s, g.now));
+	}
+}
+
+/* A raise was refused, and the owner changes CPU: memory is held until more is accepted. */
+static void test_owner_changes_cpu(void)
+{
+	WITH(g)
+	{
+		send_raise(&g);
+		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+		CHECK_EQ(allows(&g, MEM), 256 * MIB);
+		rig_res(&g, 1, CPU)->spec_limit = 700;
+		g.f.generation++;
+		rig_observe(&g);
+		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
+		CHECK(report_lead_tried(g.s, g.now));
+		grow(&g, 250 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		CHECK(!report_lead_tried(g.s, g.now));
+	}
+}
+
 int main(void)
 {
 	for (uint32_t refusals = 1; refusals <= LEAD_CUTS_MAX + 1; refusals++)
@@ -154,5 +200,7 @@ int main(void)
 	test_held_at_the_brake();
 	test_is_exact();
 	test_refused_request();
+	test_former_spec_is_refused();
+	test_owner_changes_cpu();
 	return check_result();
 }

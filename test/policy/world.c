@@ -17,7 +17,7 @@ bool one_in(struct world *w, uint64_t n)
 	return rnd(w, n) == 0;
 }
 
-/* --- what is told of a single run */
+/* --- the log of a single run */
 
 void world_tell(const struct world *w, const char *what)
 {
@@ -264,6 +264,14 @@ static bool same_values(const struct report_values *a, const struct report_value
 	return memcmp(a, b, sizeof *a) == 0;
 }
 
+/* What a container uses above the limit that is written. */
+static uint64_t over(const struct world *w, size_t i)
+{
+	uint64_t limit = w->reads.spec.v[i].limit[MEM];
+
+	return w->process[i].use - MIN(limit, w->process[i].use);
+}
+
 /* All values of a container whose values change, and the sum as the pod's limit. */
 static void kubelet_writes(struct world *w)
 {
@@ -284,7 +292,7 @@ static void kubelet_writes(struct world *w)
 	}
 	for (size_t i = 0; i < RIG_CONTAINERS; i++) {
 		use += w->process[i].use;
-		most = w->process[i].use > w->process[most].use ? i : most;
+		most = over(w, i) > over(w, most) ? i : most;
 	}
 	if (limits < use)
 		kill_one(w, most);
