@@ -146,7 +146,7 @@ void report_forget_refusals(struct report_state *s, bool memory)
 		struct report_memory *m = &s->container[i];
 		usec_t *until = m->ceiling_until;
 
-		/* Nobody has accepted more memory yet. */
+		/* No higher limit is accepted yet. */
 		if (until[RESOURCE_MEMORY] != 0 && m->ceiling.limit[RESOURCE_MEMORY] != LIMIT_MAX) {
 			s->lead_refused = true;
 			s->lead_until = MAX(s->lead_until, until[RESOURCE_MEMORY]);
