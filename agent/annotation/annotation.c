@@ -209,10 +209,11 @@ static bool namespace_has(const struct kube_namespace *n, const char *key)
 	return false;
 }
 
-static bool means_mode(const struct kube_annotation *list, size_t count)
+static bool has_mode(const struct kube_annotation *list, size_t count, bool misspelt)
 {
 	for (size_t i = 0; i < count; i++)
-		if (annotation_means_mode(list[i].key))
+		if (strcmp(list[i].key, "mode") == 0 ||
+		    (misspelt && annotation_means_mode(list[i].key)))
 			return true;
 	return false;
 }
@@ -221,11 +222,9 @@ bool annotation_opted_in(const struct annotation_input *in)
 {
 	const struct kube_namespace *n = in->namespace;
 
-	if (kube_pod_annotation(in->pod, "mode") != NULL || namespace_has(n, "mode") ||
-	    rule_has(rule_for(in), "mode"))
-		return true;
-	return in->sized && (means_mode(in->pod->annotations, in->pod->annotation_count) ||
-			     (n != NULL && means_mode(n->annotations, n->annotation_count)));
+	return has_mode(in->pod->annotations, in->pod->annotation_count, in->sized) ||
+	       (n != NULL && has_mode(n->annotations, n->annotation_count, in->sized)) ||
+	       rule_has(rule_for(in), "mode");
 }
 
 bool annotation_observed(const struct annotation_input *in)
