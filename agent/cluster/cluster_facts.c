@@ -335,9 +335,11 @@ static void fill_published(const struct managed *m, const struct report_containe
 			   struct kube_published *ret)
 {
 	const struct control *c = &m->control;
+	const uint64_t node[RESOURCE_COUNT] = {m->host->cpu_milli, m->table->memory->read.total};
 	usec_t newest = 0;
 
 	*ret = (struct kube_published){.own = c->own, .samples = c->history.samples};
+	control_bound_upper(c, node, &ret->own);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		const struct decision *last = &c->resource[r].last;
 

@@ -11,6 +11,7 @@
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/managed_facts.h"
+#include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
@@ -54,9 +55,14 @@ static void view_percentiles(struct resource_view *v, const struct histogram *h,
 			(uint64_t)(histogram_percentile_interpolated(h, rows[i].p, 0) * scale);
 }
 
-static void view_recommendation(struct resource_view *v, const struct control *c, enum resource r)
+static void view_recommendation(struct resource_view *v, const struct managed *m, enum resource r)
 {
-	const struct range_of *range = &c->recommendation.resource[r];
+	const struct control *c = &m->control;
+	const uint64_t node[RESOURCE_COUNT] = {m->host->cpu_milli, m->table->memory->read.total};
+	struct recommendation shown = c->recommendation;
+	const struct range_of *range = &shown.resource[r];
+
+	control_bound_upper(c, node, &shown);
 
 	v->confidence_permille = c->recommendation.confidence_permille;
 	v->trust_permille = control_trust(c);
@@ -199,7 +205,7 @@ static void view_resource(struct resource_view *v, const struct managed *m, enum
 		v->candidate = res->candidate;
 		v->bounds = res->trace;
 	}
-	view_recommendation(v, c, r);
+	view_recommendation(v, m, r);
 	view_decision(v, &res->last, r, detail);
 	if (r == RESOURCE_CPU)
 		view_cpu(v, m);

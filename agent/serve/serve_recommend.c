@@ -3,7 +3,9 @@
 #include "agent/cluster/cluster.h"
 #include "agent/config/config.h"
 #include "agent/kube/model/decode.h"
+#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/serve/serve.h"
 #include "policy/history/prior.h"
@@ -77,8 +79,10 @@ static bool add_container(cJSON *list, const struct serve *s, const struct kube_
 			  const struct kube_container *c, bool *pending)
 {
 	cJSON *o = cJSON_CreateObject();
+	const uint64_t node[RESOURCE_COUNT] = {s->host->cpu_milli, s->units->memory->read.total};
 	struct known k = known_of(s, p, c->name);
 
+	prior_bound_upper(&k.of, node);
 	*pending |= k.pending;
 	if (!cJSON_AddItemToArray(list, o))
 		return false;

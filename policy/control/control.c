@@ -301,6 +301,7 @@ void control_review(struct control *c, const struct control_context *x)
 		return;
 	control_review_cpu(c, x);
 	control_review_mem(c, x);
+	c->prior_new = false;
 	control_note_requests(c, x);
 	note_lacking(c, x->now);
 	if (c->rule.mode == MODE_INITIAL && !c->initial_done && !c->paused && !c->rule.freeze &&

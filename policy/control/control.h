@@ -147,6 +147,7 @@ struct control {
 	uint64_t use_unchecked; /* bytes: the highest use since memory.events was read; 0: none */
 	struct history history;
 	struct prior prior;
+	bool prior_new;     /* it is known, and the limits have not been sized by it */
 	bool prior_known;   /* the workload's other pods were read; the prior may be empty */
 	usec_t facts_until; /* mode Initial waits for the API server until then; 0: it does not */
 	struct recommendation own; /* from history alone */
@@ -274,6 +275,9 @@ uint64_t control_request(const struct control *c, enum resource r);
 /* What the owner, the administrator and the LimitRange of containers allow a request to be beside
  * the original limit. 0: not set. */
 struct range control_request_range(const struct control *c, enum resource r);
+/* For what is shown: no upper bound above that, nor above what the node has (0: not known). */
+void control_bound_upper(const struct control *c, const uint64_t node[RESOURCE_COUNT],
+			 struct recommendation *ret);
 /* Since when it has been a tenth above the spec's, or a tenth below; now: it is not. 0: it does not
  * wait: mode Initial, or a container that has just started and is known from before. */
 usec_t control_request_since(const struct control *c, enum resource r, usec_t now);

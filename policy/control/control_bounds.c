@@ -270,9 +270,20 @@ struct range control_request_range(const struct control *c, enum resource r)
 	return (struct range){.min = bounds_floor(&b), .max = max != LIMIT_MAX ? max : 0};
 }
 
+void control_bound_upper(const struct control *c, const uint64_t node[RESOURCE_COUNT],
+			 struct recommendation *ret)
+{
+	const uint64_t most[RESOURCE_COUNT] = {control_request_range(c, RESOURCE_CPU).max,
+					       control_request_range(c, RESOURCE_MEMORY).max};
+
+	prior_bound_upper(ret, node);
+	prior_bound_upper(ret, most);
+}
+
 uint64_t control_request(const struct control *c, enum resource r)
 {
-	if (c->rule.freeze)
+	/* Beside the old limit it could be too low. */
+	if (c->rule.freeze || (c->prior_new && c->rule.mode == MODE_AUTO))
 		return 0;
 	if (c->rule.mode == MODE_INITIAL)
 		return c->initial_request[r];

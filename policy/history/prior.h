@@ -22,6 +22,8 @@ bool prior_is_possible(const struct recommendation *r);
 void prior_merge(const struct recommendation *pods, size_t count, struct prior *ret);
 /* No value above what this node has; 0: not known. */
 void prior_bound(struct prior *p, const uint64_t most[RESOURCE_COUNT]);
+/* No upper bound above what there is: with little confidence it is many times the target. */
+void prior_bound_upper(struct recommendation *r, const uint64_t most[RESOURCE_COUNT]);
 /* own: from the container's history alone. The peak is never below its own. ret may be own. */
 void prior_blend(const struct prior *p, const struct recommendation *own,
 		 struct recommendation *ret);

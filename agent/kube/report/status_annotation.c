@@ -141,7 +141,8 @@ static bool bounds_are_near(const struct recommendation *before, const struct re
 			    enum resource r)
 {
 	return is_near(before->resource[r].lower, now->resource[r].lower) &&
-	       is_near(narrow_upper(before, r), narrow_upper(now, r));
+	       (is_near(before->resource[r].upper, now->resource[r].upper) ||
+		is_near(narrow_upper(before, r), narrow_upper(now, r)));
 }
 
 static bool ranges_are_near(const struct kube_published *before, const struct recommendation *now,
