@@ -107,12 +107,9 @@ void prior_bound(struct prior *p, const uint64_t most[RESOURCE_COUNT])
 
 void prior_bound_upper(struct recommendation *r, const uint64_t most[RESOURCE_COUNT])
 {
-	for (enum resource i = 0; i < RESOURCE_COUNT; i++) {
-		struct range_of *range = &r->resource[i];
-
-		if (most[i] != 0)
-			range->upper = MAX(range->target, MIN(range->upper, most[i]));
-	}
+	for (size_t i = 0; i < RESOURCE_COUNT; i++)
+		if (most[i] != 0 && r->resource[i].upper > most[i])
+			r->resource[i].upper = MAX(r->resource[i].target, most[i]);
 }
 
 /* Moves an upper bound from one confidence to another: it has the factor 1 + 1 / confidence. */
