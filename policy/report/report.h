@@ -46,6 +46,7 @@ struct report_tuning {
 	usec_t memory_lease_usec;  /* memory: at the latest after this, growth settled */
 	usec_t ahead_usec;         /* slope covered by a memory limit in a body */
 	usec_t first_ahead_usec;   /* until a lead of this growth: it may be one allocation */
+	usec_t late_usec;          /* the node's kubelet takes so much longer than usual */
 	uint32_t margin_permille;  /* and this share of use ... */
 	uint64_t margin_min_bytes; /* ... or this */
 	uint32_t
@@ -139,6 +140,8 @@ struct report_patch {
 struct report_node {
 	usec_t no_decrease_until; /* the server takes no lower memory limit (1.33) */
 	usec_t forbidden_until;   /* RBAC */
+	usec_t carry_usec;        /* the longest from accepted to carried out, lately ... */
+	usec_t carry_at;          /* ... seen then */
 };
 
 struct report_values {
@@ -167,7 +170,7 @@ struct report_memory {
 	 * account, according to the object seen last. */
 	uint32_t overtaken;
 	usec_t led_at;    /* its last lead was accepted; 0: never */
-	usec_t led_ahead; /* growth that this covered */
+	usec_t led_ahead; /* growth that this covered, without what report_tuned() adds */
 	/* The memory limit of a request that has no answer and may still be stored. */
 	uint64_t unanswered;
 	/* What such a request changed: stored late, it is not an external writer's. Counts until
@@ -325,6 +328,11 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 		   struct report_decision *ret);
 /* The decision was moot: from now on the kubelet has time for what it holds already. */
 void report_cut_moot(struct report_state *s, usec_t now);
+/* Before report_observed(): how long has the kubelet taken so far? */
+void report_node_learn(struct report_node *n, const struct report_state *s, usec_t now);
+/* The tuning for this node: leads go earlier and cover more the longer its kubelet takes. */
+struct report_tuning report_tuned(const struct report_tuning *t, const struct report_node *n,
+				  usec_t now);
 /* How much growth a memory limit in a request covers. */
 usec_t report_ahead(const struct report_tuning *t, const struct report_node *n,
 		    const struct report_facts *f, usec_t now);

@@ -14,6 +14,14 @@
  * kubelet's longest delay, because headroom is renewed when half of it is used. */
 #define FINAL_AHEAD_USEC (20 * USEC_PER_SEC)
 
+/* These times are for a kubelet that carries a resize out within this; what it takes longer is
+ * added twice to the time of a lead, and four times to its headroom. */
+#define CARRY_USUAL_USEC (5 * USEC_PER_SEC)
+/* A starved node needs 9 to 28 s; more than this is a pod that hangs. */
+#define CARRY_MAX_USEC (30 * USEC_PER_SEC)
+/* The longest time that was seen halves in this time. */
+#define CARRY_HALF_USEC (10 * USEC_PER_MIN)
+
 /* A lowered limit reaches the cgroup 0.05 to 5 s after it was sent, 15 s later once more where the
  * kubelet failed: growth must have ended for longer than that. */
 #define LOWER_QUIET_USEC (30 * USEC_PER_SEC)
@@ -21,6 +29,34 @@
 /* The time that the kubelet gets to accept or refuse less headroom, also when a request would
  * change nothing. */
 #define CUT_WAIT_USEC (3 * USEC_PER_SEC)
+
+static usec_t carry_usec(const struct report_node *n, usec_t now)
+{
+	return n->carry_usec >> MIN((now - n->carry_at) / CARRY_HALF_USEC, (usec_t)63);
+}
+
+void report_node_learn(struct report_node *n, const struct report_state *s, usec_t now)
+{
+	usec_t took = MIN(now - s->since, CARRY_MAX_USEC);
+
+	/* What the kubelet has no room for says nothing about its speed. */
+	if (s->phase != REPORT_WAITING || s->deferred_since != 0 || s->lead > LEAD_PENDING ||
+	    took < carry_usec(n, now))
+		return;
+	n->carry_usec = took;
+	n->carry_at = now;
+}
+
+struct report_tuning report_tuned(const struct report_tuning *t, const struct report_node *n,
+				  usec_t now)
+{
+	struct report_tuning ret = *t;
+
+	ret.late_usec = MAX(carry_usec(n, now), CARRY_USUAL_USEC) - CARRY_USUAL_USEC;
+	ret.ahead_usec = add_sat(t->ahead_usec, 4 * ret.late_usec);
+	ret.first_ahead_usec = add_sat(t->first_ahead_usec, 4 * ret.late_usec);
+	return ret;
+}
 
 usec_t report_lower_at(const struct report_state *s, const struct report_facts *f)
 {
@@ -42,7 +78,9 @@ static bool is_final(const struct report_node *n, const struct report_facts *f, 
 usec_t report_ahead(const struct report_tuning *t, const struct report_node *n,
 		    const struct report_facts *f, usec_t now)
 {
-	return is_final(n, f, now) ? MIN(t->ahead_usec, FINAL_AHEAD_USEC) : t->ahead_usec;
+	usec_t final = FINAL_AHEAD_USEC + 4 * t->late_usec;
+
+	return is_final(n, f, now) ? MIN(t->ahead_usec, final) : t->ahead_usec;
 }
 
 bool report_lead_paused(const struct report_state *s, usec_t now)
@@ -103,10 +141,11 @@ static bool outgrows_spec(const struct draft *d, size_t i)
 	uint64_t margin = MAX(scale_permille(use, d->t->margin_permille), d->t->margin_min_bytes);
 	/* Headroom that vscaled sent is renewed when half of it is used. */
 	bool ours = spec > x->original_limit || c->replayed;
-	usec_t given = MIN(m->led_ahead != 0 && !c->replayed ? m->led_ahead : d->ahead_usec,
-			   draft_ahead(d, i));
-	usec_t ahead = ours ? given / 2 : MIN(given / 2, LEAD_AHEAD_USEC);
-	uint64_t soon = mul_div(c->slope_bps, LEAD_SOON_USEC, USEC_PER_SEC);
+	usec_t late = d->t->late_usec;
+	usec_t led = m->led_ahead != 0 && !c->replayed ? m->led_ahead + 4 * late : d->ahead_usec;
+	usec_t given = MIN(led, draft_ahead(d, i));
+	usec_t ahead = ours ? given / 2 : MIN(given / 2, LEAD_AHEAD_USEC + 2 * late);
+	uint64_t soon = mul_div(c->slope_bps, LEAD_SOON_USEC + 2 * late, USEC_PER_SEC);
 	bool raised = spec < MAX(x->held, x->actual);
 	/* Growth ends at the brake, which is set half of the margin below the spec. */
 	bool tried = c->growing && report_lead_tried(d->s, d->now);
@@ -295,6 +334,7 @@ void report_lead_accepted(const struct report_tuning *t, struct report_state *s,
 		if (!s->leading)
 			continue;
 		m->led_ahead = goes_on(m, now) ? t->ahead_usec : t->first_ahead_usec;
+		m->led_ahead -= 4 * t->late_usec;
 		m->led_at = now;
 	}
 	if (raised)

@@ -13,6 +13,8 @@ struct ramp {
 	uint64_t rate;    /* bytes a second */
 	uint64_t end;     /* use stops there */
 	usec_t delay_max; /* from the kubelet's reading to the runtime's write */
+	usec_t delay_min;
+	bool alone; /* no owner resizes it */
 	uint64_t seed;
 	uint64_t past[TICKS + 1]; /* use, newest first */
 	uint64_t to_write;
@@ -47,7 +49,8 @@ static void kubelet(struct report_rig *g, struct ramp *m)
 	if (m->write_at == 0 && (g->f.generation != g->f.observed_generation || !g->f.echoed)) {
 		m->to_write = rig_res(g, 0, MEM)->spec_limit;
 		m->led = m->requests != 0;
-		m->write_at = g->now + 50 * USEC_PER_MSEC + random_of(m, m->delay_max);
+		m->write_at = g->now + MAX(m->delay_min, 50 * USEC_PER_MSEC) +
+			      random_of(m, m->delay_max - m->delay_min);
 	}
 }
 
@@ -63,11 +66,13 @@ static void tick(struct report_rig *g, struct ramp *m)
 	if (m->past[0] + 3 * slope_of(m) > x->held)
 		rig_set_held(g, 0, MEM, m->past[0] + 3 * slope_of(m));
 	/* The owner changes the CPU limit every 2 s: each time the kubelet writes all values. */
-	if (g->now % (2 * S) == 0) {
+	if (!m->alone && g->now % (2 * S) == 0) {
 		rig_res(g, 0, CPU)->spec_limit ^= 512;
 		g->f.generation++;
 		g->f.echoed = false;
 	}
+	report_node_learn(&g->n, g->s, g->now);
+	g->t = report_tuned(&report_tuning_default, &g->n, g->now);
 	rig_observe(g);
 	if (rig_decide(g)) {
 		rig_accept(g);
@@ -111,6 +116,90 @@ static void test_ramp(uint64_t rate, usec_t delay_max, uint64_t seed)
 		CHECK(m.requests <= 6);
 		/* Sustained growth has a minute of room again. */
 		CHECK(rig_res(&g, 0, MEM)->spec_limit >= m.past[0] + 25 * rate);
+	}
+}
+
+/* A starved node, whose runtime takes 9 to 14 s for an update. Returns the kills. */
+static unsigned ramp_on_slow_node(uint64_t rate, uint64_t seed, bool alone, struct report_node *n)
+{
+	unsigned kills = 0;
+	struct ramp m;
+
+	WITH(g)
+	{
+		start(&g, &m, rate, UINT64_MAX);
+		m.delay_min = 9 * S;
+		m.delay_max = 14 * S;
+		m.seed = seed;
+		m.alone = alone;
+		g.n = *n;
+		g.n.carry_at = g.now; /* each ramp has a clock of its own */
+		for (unsigned i = 0; i < 90 * TICKS; i++)
+			tick(&g, &m);
+		*n = g.n;
+		kills = m.kills;
+	}
+	return kills;
+}
+
+/* What another pod has shown makes leads go early enough. */
+static void test_slow_node(uint64_t rate)
+{
+	unsigned unknown = 0;
+
+	for (uint64_t seed = 1; seed <= 30; seed++) {
+		struct report_node n = {0};
+
+		unknown += ramp_on_slow_node(rate, seed, false, &n);
+		ramp_on_slow_node(rate, seed, true, &n);
+		CHECK(n.carry_usec >= 9 * S);
+		CHECK_EQ(ramp_on_slow_node(rate, seed, false, &n), 0);
+	}
+	printf("%3llu MB/s, runtime 9 to 14 s: %u kills in 30 ramps before that is known\n",
+	       (unsigned long long)rate / MIB, unknown);
+	CHECK(unknown > 0);
+}
+
+/* What is measured: the longest time, while it lasts already; half of it counts after 10 min. Lack
+ * of room is no slowness. */
+static void test_measured(void)
+{
+	WITH(g)
+	{
+		struct report_node *n = &g.n;
+
+		report_node_learn(n, g.s, g.now);
+		CHECK_EQ(n->carry_usec, 0);
+		accept_raise(&g);
+		CHECK_EQ(report_tuned(&g.t, n, g.now).late_usec, 0);
+		g.now += 5 * S;
+		report_node_learn(n, g.s, g.now);
+		CHECK_EQ(report_tuned(&g.t, n, g.now).late_usec, 0);
+		g.now += 9 * S;
+		report_node_learn(n, g.s, g.now);
+		rig_echo(&g);
+		CHECK_EQ(report_tuned(&g.t, n, g.now).late_usec, 9 * S);
+		CHECK_EQ(report_tuned(&g.t, n, g.now).ahead_usec, 96 * S);
+		report_node_learn(n, g.s, g.now + 60 * S);
+		CHECK_EQ(n->carry_usec, 14 * S);
+		CHECK_EQ(report_tuned(&g.t, n, g.now + 600 * S).late_usec, 2 * S);
+		CHECK_EQ(report_tuned(&g.t, n, g.now + 1200 * S).late_usec, 0);
+		/* A pod that hangs. */
+		rig_set_held(&g, 0, CPU, 1200);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		report_node_learn(n, g.s, g.now + 200 * S);
+		CHECK_EQ(n->carry_usec, 30 * S);
+	}
+	WITH(g)
+	{
+		accept_raise(&g);
+		g.f.observed_generation = g.f.generation;
+		g.f.pending_deferred = true;
+		rig_observe(&g);
+		report_node_learn(&g.n, g.s, g.now + 100 * S);
+		CHECK_EQ(g.n.carry_usec, 0);
 	}
 }
 
@@ -168,6 +257,9 @@ int main(void)
 			test_ramp(rates[i], 200 * USEC_PER_MSEC, seed);
 			test_ramp(rates[i], 5 * S, seed);
 		}
+	test_slow_node(10 * MIB);
+	test_slow_node(50 * MIB);
+	test_measured();
 	test_ordinary_resize(false);
 	test_ordinary_resize(true);
 	test_allocation(240 * MIB, 50 * MIB);

@@ -322,8 +322,6 @@ static void kubelet(struct world *w)
 		w->reads = w->api;
 		w->api.progress = true;
 		w->writes_at = w->g.now + 30 * MS + rnd(w, 1000 * MS);
-		if (w->busy && (w->faults & SLOW))
-			w->writes_at += 4 * S + rnd(w, 10 * S);
 	}
 	show(w);
 	world_tell(w, w->api.progress ? "kubelet reads" : "no room");

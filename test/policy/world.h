@@ -14,7 +14,7 @@
 #define BUSY (1800 * S)
 #define REST (2 * USEC_PER_HOUR)
 
-enum fault { QUOTA = 1, ROOM = 2, ANSWERS = 4, SLOW = 8 };
+enum fault { QUOTA = 1, ROOM = 2, ANSWERS = 4 };
 
 /* The values of the containers. */
 struct spec {

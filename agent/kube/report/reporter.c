@@ -23,6 +23,7 @@ int reporter_new(const struct kube_port *port, struct recorder *recorder,
 	r->port = *port;
 	r->recorder = recorder;
 	r->options = *o;
+	r->tuning = o->tuning;
 	r->events = *events;
 	events->clock(events->ctx, &now, &now_real);
 	report_queue_init(&r->queue, &o->rate, o->seed, now);
@@ -190,7 +191,9 @@ bool reporter_check(struct tracked *t, usec_t now)
 	reporter_refusal_ends(t, &v->facts, now);
 	why = v->pod->resize_message ? v->pod->resize_message : "the kubelet cannot do the resize";
 	denied = report_lead_denied(t->state, now);
-	changes = report_observed(&r->options.tuning, t->state, &v->facts, now);
+	report_node_learn(&r->node, t->state, now);
+	r->tuning = report_tuned(&r->options.tuning, &r->node, now);
+	changes = report_observed(&r->tuning, t->state, &v->facts, now);
 	if (changes & REPORT_CHANGE_REFUSED)
 		r->tally.answers[REPORT_ANSWER_REFUSED]++;
 	if (changes != 0)
@@ -250,7 +253,7 @@ static void reporter_decide(struct tracked *t, usec_t now, struct report_decisio
 {
 	struct reporter *r = t->reporter;
 
-	report_decide(&r->options.tuning, &r->node, t->state, &r->view.facts, now, ret);
+	report_decide(&r->tuning, &r->node, t->state, &r->view.facts, now, ret);
 	if (ret->moot)
 		report_cut_moot(t->state, now);
 	t->block = ret->block;

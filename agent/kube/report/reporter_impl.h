@@ -49,6 +49,7 @@ struct reporter {
 	struct reporter_events events;
 	struct report_queue queue;
 	struct report_node node;
+	struct report_tuning tuning; /* options.tuning for this node now */
 	struct tracked **pods;
 	size_t count, capacity;
 	size_t in_flight; /* of pods */

@@ -127,7 +127,7 @@ usec_t reporter_ahead(const struct reporter *r, const struct kube_pod *pod, usec
 {
 	const struct report_facts f = {.observed_generation = pod->observed_generation};
 
-	return report_ahead(&r->options.tuning, &r->node, &f, now);
+	return report_ahead(&r->tuning, &r->node, &f, now);
 }
 
 bool reporter_offered(const struct reporter *r)

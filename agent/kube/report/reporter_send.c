@@ -181,7 +181,7 @@ static void on_resize(void *arg, const struct kube_answer *a)
 	r->tally.answers[answer.kind]++;
 	if (report_answer_undone(answer.kind) && r->events.unsent != NULL)
 		r->events.unsent(r->events.ctx, t->uid);
-	changes = report_answered(&r->options.tuning, &r->node, t->state, &v->facts, &answer, now);
+	changes = report_answered(&r->tuning, &r->node, t->state, &v->facts, &answer, now);
 	if (answer.kind == REPORT_ANSWER_UNSUPPORTED)
 		changes |= REPORT_CHANGE_REFUSED;
 	/* Only headroom was refused: shown; an event follows only if use gets above the spec. */
