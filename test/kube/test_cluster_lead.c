@@ -220,6 +220,8 @@ static void test_cpu_manager(void)
 	CHECK_EQ(m->control.pod.replay_mem_bytes, spec_of(p));
 	rig_put(&c.rig, app_of(p), "cpuset.cpus", "\n");
 	CHECK(crig_until(&c, 12, burn_50, is_not_seen));
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 2, burn_50);
 	CHECK_EQ(m->control.pod.replay_mem_bytes, 0);
 	crig_close(&c);
 }
