@@ -156,33 +156,34 @@ static usec_t filled(const struct report_bucket *b, uint64_t permille, usec_t no
 		       : add_sat(now, mul_div(permille - have, b->interval_usec, 1000) + 1);
 }
 
-/* When a write of this urgency may go out at the earliest. */
-static usec_t opens(const struct report_queue *q, enum report_urgency urgency, usec_t now)
+/* When a write may go out at the earliest that leaves so many tokens to others. */
+static usec_t opens_with(const struct report_queue *q, uint32_t spare, usec_t now)
 {
-	bool spare = urgency == REPORT_ANNOTATION;
-	uint64_t need = 1000 + (spare ? (uint64_t)(q->rate.burst / 2) * 1000 : 0);
-	usec_t at = filled(&q->writes, need, now);
+	usec_t at = filled(&q->writes, 1000 + (uint64_t)spare * 1000, now);
 
 	if (q->outage)
 		at = MAX(at, q->try_at);
-	if (urgency == REPORT_LEADS)
-		at = MIN(at, filled(&q->leading, 1000, now));
 	return MAX(MAX(now, q->slow_until), at);
 }
 
-usec_t report_queue_opens(const struct report_queue *q, usec_t now)
+/* When a write of this urgency may go out at the earliest. */
+static usec_t opens(const struct report_queue *q, enum report_urgency urgency, usec_t now)
 {
-	return opens(q, REPORT_ORDINARY, now);
+	usec_t at = opens_with(q, urgency == REPORT_ANNOTATION ? q->rate.burst / 2 : 0, now);
+
+	return urgency == REPORT_LEADS
+		       ? MAX(MIN(at, filled(&q->leading, 1000, now)), MAX(now, q->slow_until))
+		       : at;
 }
 
-bool report_queue_open(const struct report_queue *q, usec_t now)
+usec_t report_queue_opens_event(const struct report_queue *q, bool turn, usec_t now)
 {
-	return report_queue_opens(q, now) <= now;
+	return opens_with(q, turn ? 0 : q->rate.burst / 4, now);
 }
 
 bool report_queue_take(struct report_queue *q, enum report_urgency urgency, usec_t now)
 {
-	if (urgency == REPORT_LEADS && !report_queue_open(q, now)) {
+	if (urgency == REPORT_LEADS && opens(q, REPORT_ORDINARY, now) > now) {
 		report_queue_take_slot(&q->leading, now);
 		return false;
 	}

@@ -2,12 +2,12 @@
 /* What one node writes to the API server, and at what rate. Level-triggered with one slot per pod:
  * an outage of any length ends in one report per changed pod, with the newest state.
  *
- * Tokens: one in interval_usec, at most burst, for every write; annotations alone leave half of the
- * burst to others. Order: leads, what was refused or goes back, memory raises, other resizes,
- * annotations; the oldest first. After a 429 nothing is written before Retry-After. In an outage
- * one try at a time, 1 s to 60 s apart; a lead cannot wait for it and has a token bucket of its
- * own. After an outage each kind waits its own part of spread_usec. Pure; random choices come from
- * the seed. */
+ * Tokens: one in interval_usec, at most burst, for every write; annotations leave half of the burst
+ * to others, Events a quarter. Order: leads, what was refused or goes back, memory raises, other
+ * resizes, annotations; the oldest first. After a 429 nothing is written before Retry-After. In an
+ * outage one try at a time, 1 s to 60 s apart; a lead cannot wait for it and has a token bucket of
+ * its own. After an outage each kind waits its own part of spread_usec. Pure; random choices come
+ * from the seed. */
 #pragma once
 
 #include "policy/report/report.h"
@@ -65,15 +65,14 @@ bool report_queue_holds(const struct report_queue *q, const char *uid);
 /* The next one that may go now, borrowed until the next call; NULL: none. It stays in the queue
  * until it is dropped, and takes no token yet. */
 const struct report_slot *report_queue_next(const struct report_queue *q, usec_t now);
-/* May a write go out now, slot or Event? */
-bool report_queue_open(const struct report_queue *q, usec_t now);
 /* Takes a token: a write goes out. False: it goes out of turn, because it is a lead. */
 bool report_queue_take(struct report_queue *q, enum report_urgency urgency, usec_t now);
 /* When report_queue_next() may return a slot that is at least so urgent, at the earliest; 0:
  * nothing waits. */
 usec_t report_queue_due(const struct report_queue *q, enum report_urgency least, usec_t now);
-/* When report_queue_open() is true at the earliest; now: it is. */
-usec_t report_queue_opens(const struct report_queue *q, usec_t now);
+/* When an Event may go out at the earliest; now: it may. turn: it is its turn among reports that
+ * wait. Else it leaves a quarter of the burst to them. */
+usec_t report_queue_opens_event(const struct report_queue *q, bool turn, usec_t now);
 
 /* How the last write ended. */
 void report_queue_slow(struct report_queue *q, usec_t retry_after_usec, usec_t now);

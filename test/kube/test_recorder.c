@@ -59,16 +59,26 @@ static void rig_start(struct rig *g)
 
 #define WITH(g) for (struct rig g, *p_ = (rig_start(&g), &g); p_; recorder_free(p_->r), p_ = NULL)
 
-static void note_of(struct rig *g, const char *uid, const char *type, const char *reason)
+static char namespace[64] = "lab", workload[64] = "web";
+
+static void note_text(struct rig *g, const char *uid, const char *type, const char *reason,
+		      const char *text)
 {
-	char name[] = "web-0", namespace[] = "lab", version[] = "7";
+	char name[] = "web-0", version[] = "7";
 	char id[64];
-	struct kube_pod pod = {
-		.uid = id, .name = name, .namespace = namespace, .resource_version = version};
+	struct kube_pod pod = {.uid = id,
+			       .name = name,
+			       .workload = workload,
+			       .namespace = namespace,
+			       .resource_version = version};
 
 	snprintf(id, sizeof id, "%s", uid);
-	recorder_note(g->r, &pod, type, reason, "Resize", "cpu 500m to 900m", g->now,
-		      g->now + 1795000000 * S);
+	recorder_note(g->r, &pod, type, reason, "Resize", text, g->now, g->now + 1795000000 * S);
+}
+
+static void note_of(struct rig *g, const char *uid, const char *type, const char *reason)
+{
+	note_text(g, uid, type, reason, "cpu 500m to 900m");
 }
 
 static void answer(struct rig *g, unsigned status)
@@ -226,7 +236,7 @@ static void test_retries(void)
 		note_of(&g, "u", "Warning", "Refused");
 		send_it(&g);
 		answer(&g, 403);
-		note_of(&g, "v", "Warning", "Refused");
+		note_of(&g, "v", "Warning", "Denied");
 		CHECK_EQ(send_it(&g), -EAGAIN);
 		CHECK_EQ(recorder_next(g.r, g.now), g.now + 600 * S);
 		g.now += 600 * S;
@@ -272,6 +282,87 @@ static void test_spam(void)
 	}
 }
 
+/* A Job with a mistake makes pod after pod: one Event in half an hour tells it. Another text, or
+ * another workload's, is another mistake; a Normal Event is none. */
+static void test_one_event_per_mistake(void)
+{
+	WITH(g)
+	{
+		char uid[32];
+
+		for (int i = 0; i < 720; i++, g.now += 5 * S) {
+			snprintf(uid, sizeof uid, "job-%d", i);
+			note_of(&g, uid, "Warning", "InvalidAnnotation");
+			send_all(&g);
+		}
+		CHECK_EQ(g.posts, 2);
+		note_text(&g, "job-0", "Warning", "InvalidAnnotation", "another");
+		strcpy(workload, "db");
+		note_of(&g, "db-0", "Warning", "InvalidAnnotation");
+		strcpy(workload, "web");
+		CHECK_EQ(send_all(&g), 2);
+		for (int i = 0; i < 10; i++) {
+			snprintf(uid, sizeof uid, "web-%d", i);
+			note_of(&g, uid, "Normal", "Resized");
+		}
+		CHECK_EQ(send_all(&g), 10);
+	}
+}
+
+/* A workload and a namespace have budgets, whatever the number of their pods. */
+static void test_budgets(void)
+{
+	WITH(g)
+	{
+		char uid[32];
+
+		for (int i = 0; i < 300; i++) {
+			snprintf(uid, sizeof uid, "a-%d", i);
+			note_of(&g, uid, "Normal", "Resized");
+		}
+		CHECK_EQ(send_all(&g), 50);
+		for (int i = 0; i < 300; i++) {
+			snprintf(uid, sizeof uid, "b-%d", i);
+			snprintf(workload, sizeof workload, "w-%d", i);
+			note_of(&g, uid, "Normal", "Resized");
+		}
+		CHECK_EQ(send_all(&g), 50); /* 100 in the namespace */
+		strcpy(namespace, "other");
+		note_of(&g, "c-0", "Normal", "Resized");
+		CHECK_EQ(send_all(&g), 1);
+		strcpy(namespace, "lab");
+		g.now += 60 * S;
+		note_of(&g, "b-300", "Normal", "Resized");
+		CHECK_EQ(send_all(&g), 1);
+		strcpy(workload, "web");
+	}
+}
+
+/* The text of a sent Event cannot be changed: a new Event has the newest one. */
+static void test_newest_text(void)
+{
+	WITH(g)
+	{
+		note_text(&g, "u", "Warning", "Refused", "quota a");
+		send_all(&g);
+		g.now += 60 * S;
+		note_text(&g, "u", "Warning", "Refused", "quota b");
+		CHECK_EQ(send_all(&g), 1);
+		CHECK_EQ(g.posts, 2);
+		CHECK(strstr(g.body, "quota b") != NULL);
+		note_text(&g, "u", "Warning", "Refused", "quota b");
+		CHECK_EQ(send_all(&g), 1);
+		CHECK_EQ(g.patches, 1);
+		/* While its request is under way. */
+		note_text(&g, "v", "Warning", "Refused", "quota x");
+		send_it(&g);
+		note_text(&g, "v", "Warning", "Refused", "quota c");
+		answer(&g, 201);
+		CHECK_EQ(send_all(&g), 1);
+		CHECK(strstr(g.body, "quota c") != NULL);
+	}
+}
+
 /* An outage with 10,000 pods: 1,000 are kept, the newest. */
 static void test_bounded(void)
 {
@@ -281,8 +372,10 @@ static void test_bounded(void)
 
 		for (int i = 0; i < 10000; i++, g.now += USEC_PER_MSEC) {
 			snprintf(uid, sizeof uid, "u%d", i);
+			snprintf(namespace, sizeof namespace, "n%d", i / 40);
 			note_of(&g, uid, "Normal", "Resized");
 		}
+		strcpy(namespace, "lab");
 		CHECK_EQ(send_all(&g), RECORDER_MAX);
 		CHECK(strstr(g.body, "\"u9999\"") != NULL);
 	}
@@ -314,6 +407,9 @@ int main(void)
 	test_retries();
 	test_warnings_first();
 	test_spam();
+	test_one_event_per_mistake();
+	test_budgets();
+	test_newest_text();
 	test_bounded();
 	test_forget();
 	return check_result();

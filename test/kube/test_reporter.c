@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The reporter against a server that answers in virtual time. */
+#include "agent/kube/report/recorder.h"
 #include "test/kube/reporter_rig.h"
 #include <errno.h>
 
@@ -424,6 +425,52 @@ static void test_order(void)
 	rig_stop(&g);
 }
 
+static void warn(struct rig *g, unsigned n, const char *text)
+{
+	char uid[32], name[32], namespace[] = "other", version[] = "7";
+	struct kube_pod pod = {
+		.uid = uid, .name = name, .namespace = namespace, .resource_version = version};
+
+	snprintf(uid, sizeof uid, "noise-%u", n);
+	snprintf(name, sizeof name, "job-%u", n);
+	recorder_note(g->recorder, &pod, "Warning", "InvalidAnnotation", "ReadAnnotations", text,
+		      g->now, g->now + 1795000000 * S);
+	reporter_changed(g->reporter, "u0", g->now);
+}
+
+/* Hundreds of Warnings of other pods at once: a resize goes out within 5 s, of CPU and memory. */
+static void test_burst_of_warnings(enum resource r, uint64_t to)
+{
+	WITH(g)
+	{
+		rig_run(&g, 10 * S);
+		for (unsigned i = 0; i < 200; i++)
+			warn(&g, i, "not valid");
+		rig_set_held(&g, 0, r, to);
+		rig_run(&g, 65 * S);
+		CHECK_EQ(g.pods[0].resizes, 1);
+	}
+}
+
+/* A pod with another mistake every 5 s for hours: the resize of another pod waits no longer. */
+static void test_steady_warnings(enum resource r, uint64_t to)
+{
+	WITH(g)
+	{
+		char text[32];
+
+		for (unsigned i = 0; i < 720; i++) {
+			snprintf(text, sizeof text, "mistake %u", i);
+			warn(&g, i, text);
+			rig_run(&g, 5 * S);
+			if (i == 360)
+				rig_set_held(&g, 0, r, to);
+		}
+		CHECK_EQ(g.pods[0].resizes, 1);
+		CHECK(g.pods[0].events + g.writes > 60); /* nor do the Warnings end */
+	}
+}
+
 static void test_odd_pods(void)
 {
 	WITH(g)
@@ -456,5 +503,9 @@ int main(void)
 	test_trap();
 	test_order();
 	test_odd_pods();
+	test_burst_of_warnings(RESOURCE_CPU, 900);
+	test_burst_of_warnings(RESOURCE_MEMORY, 512 * MIB);
+	test_steady_warnings(RESOURCE_CPU, 900);
+	test_steady_warnings(RESOURCE_MEMORY, 512 * MIB);
 	return check_result();
 }

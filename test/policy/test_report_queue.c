@@ -122,16 +122,16 @@ static void test_slow_down(void)
 	report_queue_init(&q, &rate, 1, now);
 	report_queue_mark(&q, "a", REPORT_AT_ONCE, now);
 	report_queue_slow(&q, 8 * S, now);
-	opens = report_queue_opens(&q, now);
+	opens = report_queue_opens_event(&q, true, now);
 	CHECK(opens >= now + 8 * S && opens < now + 10 * S);
 	CHECK_STR(pop(&q, opens - 1), "");
 	CHECK_STR(pop(&q, opens), "a");
 	/* Nothing said: a second; nonsense: an hour, and a quarter. */
 	now = opens;
 	report_queue_slow(&q, 0, now);
-	CHECK(report_queue_opens(&q, now) >= now + S);
+	CHECK(report_queue_opens_event(&q, true, now) >= now + S);
 	report_queue_slow(&q, UINT64_MAX, now);
-	CHECK(report_queue_opens(&q, now) <= now + 4500 * S);
+	CHECK(report_queue_opens_event(&q, true, now) <= now + 4500 * S);
 	report_queue_free(&q);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/report/recorder.h"
 #include "policy/base/arithmetic.h"
+#include "policy/base/text.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +11,6 @@
 #define SERIES_OVER    (6 * USEC_PER_MIN)
 #define TRIES_MAX      12
 #define TRY_PAUSE      (10 * USEC_PER_SEC)
-#define SPAM_BURST     25
-#define SPAM_REFILL    (300 * USEC_PER_SEC)
 /* Not allowed to: asked again after this. */
 #define FORBIDDEN_FOR (10 * USEC_PER_MIN)
 #define NOTE_SIZE     1025
@@ -29,14 +28,29 @@ struct entry {
 	uint32_t tries;
 	struct kube_call *call;
 	bool under_way;
+	bool renewed;   /* the note is newer than the one that was sent */
 	uint32_t asked; /* count in the request */
 };
 
-struct spam {
-	char uid[64];
+/* New Events, and repeated ones of a pod, have to fit into every budget. A Warning with the same
+ * text for another pod of a workload is the same mistake: one in half an hour tells it. */
+enum budget_kind { BUDGET_POD, BUDGET_WORKLOAD, BUDGET_NAMESPACE, BUDGET_MISTAKE, BUDGET_COUNT };
+static const struct {
+	uint32_t burst;
+	usec_t refill_usec;
+} budget_rates[BUDGET_COUNT] = {
+	[BUDGET_POD] = {25, 300 * USEC_PER_SEC},
+	[BUDGET_WORKLOAD] = {50, 60 * USEC_PER_SEC},
+	[BUDGET_NAMESPACE] = {100, 20 * USEC_PER_SEC},
+	[BUDGET_MISTAKE] = {1, SERIES_REFRESH},
+};
+
+struct budget {
+	uint64_t key; /* hash of what it is for */
 	uint64_t tokens_permille;
 	usec_t at;
 };
+#define BUDGETS_MAX (2 * RECORDER_MAX)
 
 struct recorder {
 	struct kube_port port;
@@ -46,8 +60,8 @@ struct recorder {
 	void *answered_ctx;
 	struct entry *entries[RECORDER_MAX];
 	size_t count;
-	struct spam *spam; /* RECORDER_MAX of them, used from the front */
-	size_t spam_count;
+	struct budget *budgets; /* BUDGETS_MAX of them, used from the front */
+	size_t budget_count;
 	usec_t forbidden_until;
 	uint64_t serial;
 };
@@ -84,8 +98,8 @@ int recorder_new(const struct kube_port *port, const struct recorder_options *o,
 	r->port = *port;
 	r->options = *o;
 	r->instance = strdup(o->instance);
-	r->spam = calloc(RECORDER_MAX, sizeof *r->spam);
-	if (r->instance == NULL || r->spam == NULL) {
+	r->budgets = calloc(BUDGETS_MAX, sizeof *r->budgets);
+	if (r->instance == NULL || r->budgets == NULL) {
 		recorder_free(r);
 		return -ENOMEM;
 	}
@@ -99,7 +113,7 @@ void recorder_free(struct recorder *r)
 		return;
 	for (size_t i = 0; i < r->count; i++)
 		entry_free(r->entries[i]);
-	free(r->spam);
+	free(r->budgets);
 	free(r->instance);
 	free(r);
 }
@@ -125,29 +139,59 @@ static void remove_entry(struct recorder *r, const struct entry *e)
 		}
 }
 
-/* Does the pod's budget allow one more? A new pod takes that of the pod with the oldest event. */
-static bool recorder_pass(struct recorder *r, const char *uid, usec_t now)
+static uint64_t budget_key(enum budget_kind kind, const struct kube_pod *pod, const char *reason,
+			   const char *note)
 {
-	struct spam *s = NULL, *oldest = &r->spam[0];
+	const char *workload = pod->workload != NULL ? pod->workload : pod->name;
+	const char *const parts[BUDGET_COUNT][4] = {
+		[BUDGET_POD] = {pod->uid},
+		[BUDGET_WORKLOAD] = {pod->namespace, workload},
+		[BUDGET_NAMESPACE] = {pod->namespace},
+		[BUDGET_MISTAKE] = {pod->namespace, workload, reason, note},
+	};
+	uint64_t hash = kind + 1;
 
-	for (size_t i = 0; i < r->spam_count && s == NULL; i++) {
-		if (strcmp(r->spam[i].uid, uid) == 0)
-			s = &r->spam[i];
-		else if (r->spam[i].at < oldest->at)
-			oldest = &r->spam[i];
+	for (size_t i = 0; i < ARRAY_SIZE(parts[kind]) && parts[kind][i] != NULL; i++)
+		hash = text_hash(hash, parts[kind][i]);
+	return hash;
+}
+
+/* A new one takes the place of the one that was used longest ago. */
+static struct budget *budget_find(struct recorder *r, uint64_t key, enum budget_kind kind,
+				  usec_t now)
+{
+	struct budget *b = NULL, *oldest = &r->budgets[0];
+	uint64_t full = budget_rates[kind].burst * 1000ULL;
+
+	for (size_t i = 0; i < r->budget_count && b == NULL; i++) {
+		if (r->budgets[i].key == key)
+			b = &r->budgets[i];
+		else if (r->budgets[i].at < oldest->at)
+			oldest = &r->budgets[i];
 	}
-	if (s == NULL) {
-		s = r->spam_count < RECORDER_MAX ? &r->spam[r->spam_count++] : oldest;
-		*s = (struct spam){.tokens_permille = SPAM_BURST * 1000ULL, .at = now};
-		snprintf(s->uid, sizeof s->uid, "%s", uid);
+	if (b == NULL) {
+		b = r->budget_count < BUDGETS_MAX ? &r->budgets[r->budget_count++] : oldest;
+		*b = (struct budget){.key = key, .tokens_permille = full, .at = now};
 	}
-	s->tokens_permille =
-		MIN(add_sat(s->tokens_permille, mul_div(now - s->at, 1000, SPAM_REFILL)),
-		    SPAM_BURST * 1000ULL);
-	s->at = now;
-	if (s->tokens_permille < 1000)
-		return false;
-	s->tokens_permille -= 1000;
+	b->tokens_permille =
+		MIN(add_sat(b->tokens_permille,
+			    mul_div(now - b->at, 1000, budget_rates[kind].refill_usec)),
+		    full);
+	b->at = now;
+	return b;
+}
+
+/* Do all budgets allow one more? mistake: that of the same mistake counts, too. */
+static bool recorder_pass(struct recorder *r, const uint64_t keys[BUDGET_COUNT], bool mistake,
+			  usec_t now)
+{
+	enum budget_kind kinds = mistake ? BUDGET_COUNT : BUDGET_MISTAKE;
+
+	for (enum budget_kind k = 0; k < kinds; k++)
+		if (budget_find(r, keys[k], k, now)->tokens_permille < 1000)
+			return false;
+	for (enum budget_kind k = 0; k < kinds; k++)
+		budget_find(r, keys[k], k, now)->tokens_permille -= 1000;
 	return true;
 }
 
@@ -208,12 +252,16 @@ void recorder_note(struct recorder *r, const struct kube_pod *pod, const char *t
 		   usec_t now_real)
 {
 	struct entry *e = recorder_find(r, pod, type, reason, action);
+	uint64_t keys[BUDGET_COUNT];
+	bool is_new = e == NULL || (now - e->last >= SERIES_OVER && !e->under_way);
 	char *text;
 
-	if (!recorder_pass(r, pod->uid, now))
+	for (enum budget_kind k = 0; k < BUDGET_COUNT; k++)
+		keys[k] = budget_key(k, pod, reason, note);
+	if (!recorder_pass(r, keys, is_new && strcmp(type, "Warning") == 0, now))
 		return;
 	/* The former series is over: this Event begins a new one. */
-	if (e != NULL && now - e->last >= SERIES_OVER && !e->under_way) {
+	if (e != NULL && is_new) {
 		remove_entry(r, e);
 		e = NULL;
 	}
@@ -226,11 +274,13 @@ void recorder_note(struct recorder *r, const struct kube_pod *pod, const char *t
 	e->count++;
 	e->last = now;
 	e->last_real = now_real;
-	/* The note of a sent Event cannot be changed; one that is not sent yet gets the newest. */
-	text = e->reported == 0 ? strndup(note, NOTE_SIZE) : NULL;
+	if (e->note != NULL && strcmp(e->note, note) == 0)
+		return;
+	text = strndup(note, NOTE_SIZE);
 	if (text != NULL) {
 		free(e->note);
 		e->note = text;
+		e->renewed = e->reported > 0 || e->under_way;
 	}
 }
 
@@ -360,6 +410,12 @@ static char *body_of(struct recorder *r, struct entry *e, usec_t now_real)
 		.at_real = e->last_real,
 	};
 
+	/* The note of a sent Event cannot be changed: the newest is that of a new one. */
+	if (e->reported > 0 && e->renewed) {
+		e->count -= MIN(e->reported, e->count - 1);
+		e->reported = 0;
+	}
+	e->renewed = false;
 	e->asked = e->reported > 0 ? MAX(e->count, 2u) : 0;
 	if (e->asked)
 		return kube_encode_event_series(e->asked, e->last_real);
@@ -413,9 +469,4 @@ void recorder_forget(struct recorder *r, const char *uid)
 		if (strcmp(e->pod.uid, uid) == 0 && e->reported > 0 && !e->under_way)
 			remove_at(r, i);
 	}
-	for (size_t i = 0; i < r->spam_count; i++)
-		if (strcmp(r->spam[i].uid, uid) == 0) {
-			r->spam[i] = r->spam[--r->spam_count];
-			return;
-		}
 }

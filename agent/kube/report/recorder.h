@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events of events.k8s.io/v1: Events with the same pod, type, reason and action are one series.
  * POST the first, PATCH the second at once (series count 2), then every 30 min; it ends 6 min after
- * the last one. After a 404 a new one is POSTed. 12 tries, 10 s apart. Their number is limited per
- * pod (25, then one in 5 minutes); the others are queued with the reports. */
+ * the last one. Where the text has changed, a new one is POSTed in place of the PATCH, as after a
+ * 404. 12 tries, 10 s apart. Their number is limited per pod (25, then one in 5 min), workload (50,
+ * one a minute) and namespace (100, one in 20 s), and a Warning with one text is sent for one pod
+ * of a workload in 30 min; the others are queued with the reports. */
 #pragma once
 
 #include "agent/kube/client/port.h"

@@ -8,8 +8,10 @@
  * own. */
 #define IN_FLIGHT_MAX   4
 #define IN_FLIGHT_LEADS 8
-/* While reports wait, one write in this many is an Event of type Normal. */
-#define EVENT_TURN 4
+/* While reports wait that raise no memory, one write in this many is a Warning, or an Event of type
+ * Normal. */
+#define WARNING_TURN 2
+#define EVENT_TURN   4
 
 int reporter_new(const struct kube_port *port, struct recorder *recorder,
 		 const struct reporter_options *o, const struct reporter_events *events,
@@ -354,16 +356,16 @@ static bool may_send(const struct reporter *r, enum report_urgency urgency)
 /* An Event now, rather than the report that is first in the queue? */
 static bool event_first(struct reporter *r, const struct report_slot *slot, usec_t now)
 {
-	if (r->recorder == NULL || !recorder_due(r->recorder, false, now) ||
-	    !report_queue_open(&r->queue, now))
+	bool turn;
+
+	if (r->recorder == NULL || !recorder_due(r->recorder, false, now))
 		return false;
 	if (slot == NULL)
-		return true;
-	if (slot->urgency <= REPORT_AT_ONCE)
+		return report_queue_opens_event(&r->queue, false, now) <= now;
+	if (slot->urgency < REPORT_ORDINARY)
 		return false;
-	if (recorder_due(r->recorder, true, now))
-		return true;
-	return slot->urgency >= REPORT_ORDINARY && ++r->turn % EVENT_TURN == 0;
+	turn = ++r->turn % (recorder_due(r->recorder, true, now) ? WARNING_TURN : EVENT_TURN) == 0;
+	return turn && report_queue_opens_event(&r->queue, true, now) <= now;
 }
 
 static void send_all(struct reporter *r, usec_t now, usec_t now_real)
@@ -427,7 +429,8 @@ usec_t reporter_due(const struct reporter *r, usec_t now)
 
 		due = sooner(due, report_queue_due(&r->queue, REPORT_ANNOTATION, now));
 		if (event != 0)
-			due = sooner(due, MAX(event, report_queue_opens(&r->queue, now)));
+			due = sooner(due,
+				     MAX(event, report_queue_opens_event(&r->queue, false, now)));
 	}
 	return due ? MAX(due, now) : 0;
 }
