@@ -107,7 +107,8 @@ int control_body_parse(const char *text, size_t size, unsigned keys, struct cont
 	object = cJSON_ParseWithLengthOpts(text, size, &end, false);
 	if (!object)
 		return -EBADMSG;
-	end += strspn(end, " \t\r\n");
+	while (end < text + size && strchr(" \t\r\n", *end) != NULL)
+		end++;
 	why = end == text + size ? take_object(object, keys, &b) : "text follows the JSON object";
 	cJSON_Delete(object);
 	if (why) {
