@@ -70,6 +70,7 @@ static const struct option_info option_infos[] = {
 	{"verify",            0,   "",        OPTION_VERIFY,    FLAG(verify),         "history: read the file, and report what is damaged"},
 	{"recording",         0,   "FILE",    OPTION_RECORDING, TEXT(recording),      "record, history: another recording than the daemon's"},
 	{"dry-run",           0,   "",        OPTION_IMPORT,    FLAG(dry_run),        "import: write nothing"},
+	{"optional",          0,   "",        OPTION_IMPORT,    FLAG(optional),       "import: exit status 0 also when nothing can be imported; the reason is printed"},
 	{"workload",          0,   "NAME",    OPTION_IMPORT,    TEXT(workload),       "import: the workload of checkpoints without a VerticalPodAutoscaler"},
 	{"sort",              0,   "KEY",     OPTION_TOP,       TEXT(sort),           "top: order: cpu, memory, pressure, slack, age or name"},
 	{"delay",             'd', "SECONDS", OPTION_TOP,       NUMBER(delay_msec), 1, 3600, 1000, "-d: top: seconds between frames, 1 by default"},

@@ -44,6 +44,7 @@ struct ctl {
 	bool force;
 	bool verify;          /* of history */
 	bool dry_run;         /* of import */
+	bool optional;        /* of import: what keeps it from importing is no failure */
 	const char *workload; /* of import; NULL: not given */
 	bool color;
 	bool no_color; /* the option */
@@ -94,7 +95,7 @@ enum ctl_option_bit {
 	OPTION_PAGE = 1 << 9, /* html */
 	OPTION_CSV = 1 << 10,
 	OPTION_RECORDING = 1 << 11,
-	OPTION_IMPORT = 1 << 12, /* dry-run, workload */
+	OPTION_IMPORT = 1 << 12, /* dry-run, optional, workload */
 };
 
 #define CTL_COMMAND_COUNT 19

@@ -314,5 +314,9 @@ int ctl_import_vpa(const struct ctl *c)
 	int r = run_import(&i);
 
 	import_close(&i);
-	return r;
+	if (r == CTL_OK || !c->optional)
+		return r;
+	fflush(c->out);
+	fprintf(c->err, "vscalectl: the import is optional: the stored history stays as it is\n");
+	return CTL_OK;
 }

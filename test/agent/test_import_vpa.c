@@ -9,6 +9,7 @@
 #include "test/policy/vpa/vpa_aggregate.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -416,6 +417,49 @@ static void test_damaged_history(void)
 	forget();
 }
 
+/* What an init container ends with keeps no agent from its start; what is stored stays. */
+static void optional_fails(const char *why)
+{
+	CHECK_EQ(RUN(), CTL_ERROR);
+	CHECK_EQ(RUN("--optional"), CTL_OK);
+	ERR_HAS(why);
+	ERR_HAS("the import is optional: the stored history stays as it is\n");
+}
+
+static void test_optional(void)
+{
+	struct vpa_checkpoint c;
+	char path[64], new[64];
+	FILE *f;
+
+	make_checkpoint(90, &c);
+	write_input(&c, true);
+	snprintf(path, sizeof path, "%s/history", folder);
+	snprintf(new, sizeof new, "%s/.history.new", folder);
+	f = fopen(path, "we");
+	CHECK(f != NULL && fputs("vscaled history 1 5 00000000\nkey=a", f) >= 0);
+	fclose(f);
+	optional_fails("/history: ");
+	f = fopen(path, "we");
+	CHECK(f != NULL && fputs("vscaled history 99 0 00000000\n", f) >= 0);
+	fclose(f);
+	optional_fails("/history: ");
+	CHECK(access(path, F_OK) == 0);
+	forget();
+	CHECK_EQ(mkdir(new, 0700), 0);
+	optional_fails("nothing was imported\n");
+	CHECK_EQ(rmdir(new), 0);
+	write_input(&c, false);
+	CHECK_EQ(RUN("--optional"), CTL_OK);
+	OUT_HAS("refused  shop/web-vpa-app: ");
+	write_text("{\"kind\":\"List\",\"items\":[]}");
+	optional_fails("there is no VerticalPodAutoscalerCheckpoint in it\n");
+	write_text("");
+	optional_fails("vscalectl: ");
+	unlink(input);
+	optional_fails("No such file or directory\n");
+}
+
 int main(void)
 {
 	static const char *const names[] = {"history", "lock", "input", "vscaled.yaml",
@@ -432,6 +476,7 @@ int main(void)
 	test_refused();
 	test_no_input();
 	test_damaged_history();
+	test_optional();
 	dir = state_dir();
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		(void)unlinkat(dir, names[i], 0);
