@@ -104,16 +104,19 @@ static void add_finding(cJSON *list, const struct doctor_check *check, enum find
 	cJSON_AddItemToArray(list, object);
 }
 
-static void print_sum(const struct ctl *c, const unsigned *counts)
+static void print_sum(const struct doctor *d, const unsigned *counts)
 {
+	FILE *out = d->ctl->out;
+
 	if (counts[FINDING_MISSING] > 0)
-		fprintf(c->out, "\n%u missing: vscaled cannot work here.\n",
-			counts[FINDING_MISSING]);
+		fprintf(out, "\n%u missing: vscaled cannot work here.\n", counts[FINDING_MISSING]);
 	else if (counts[FINDING_WARN] > 0)
-		fprintf(c->out, "\nvscaled can work here, with %u warnings.\n",
-			counts[FINDING_WARN]);
+		fprintf(out, "\nvscaled can work here, with %u warnings.\n", counts[FINDING_WARN]);
 	else
-		fprintf(c->out, "\nvscaled can work here.\n");
+		fprintf(out, "\nvscaled can work here.\n");
+	if (counts[FINDING_MISSING] == 0 && d->observes)
+		fprintf(out, "It computes and shows, and writes no limit "
+			     "(kubernetes.highestMode: Off, read-only cgroup tree).\n");
 }
 
 /* Finds the cluster by the configuration or the defaults; then queries the API server. */
@@ -122,6 +125,7 @@ static void check_cluster(struct doctor *d)
 	struct config_errors *errors = calloc(1, sizeof(*errors));
 	struct config config = {0};
 	char said[DOCTOR_TEXT_MAX];
+	bool pods_only, off;
 
 	if (!errors || (config_load_file(d->ctl->config, &config, errors) < 0 &&
 			config_default(&config) < 0)) {
@@ -134,10 +138,11 @@ static void check_cluster(struct doctor *d)
 		d->cgroup_prefix = strdup(config.kubernetes.cgroup_prefix);
 	d->node = config_node_name(&config.kubernetes);
 	d->namespaces = config.kubernetes.namespace_annotations;
-	d->systemd_optional = d->cluster.wanted && config.unit_count == 0 &&
-			      (config.kubernetes.highest_mode == MODE_OFF ||
-			       (check_cgroup_driver(d, said) == FINDING_OK &&
-				strstr(said, "cgroupfs driver") != NULL));
+	pods_only = d->cluster.wanted && config.unit_count == 0;
+	off = pods_only && config.kubernetes.highest_mode == MODE_OFF;
+	d->observes = off && doctor_has_tree(d) && !d->host.writable;
+	d->systemd_optional = off || (pods_only && check_cgroup_driver(d, said) == FINDING_OK &&
+				      strstr(said, "cgroupfs driver") != NULL);
 	config_free(&config);
 }
 
@@ -165,7 +170,7 @@ int doctor_run(struct doctor *d)
 	if (raw)
 		json_print(c, STEAL(answer));
 	else
-		print_sum(c, counts);
+		print_sum(d, counts);
 	cJSON_Delete(answer);
 	doctor_cluster_close(&d->cluster);
 	free(d->cgroup_prefix);

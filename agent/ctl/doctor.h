@@ -61,6 +61,7 @@ struct doctor {
 	char *cgroup_prefix;   /* of the kubelet; NULL: none */
 	char *node;            /* the node whose pods are managed; NULL: not known */
 	bool namespaces;       /* their annotations are defaults of pods */
+	bool observes;         /* no limit is to be written here, and none can be */
 	bool systemd_optional; /* only pods are managed, and systemd holds no limits of them */
 };
 

@@ -161,6 +161,10 @@ enum finding check_privilege(const struct doctor *d, char *text)
 {
 	if (!doctor_has_tree(d))
 		return doctor_skip(text, DOCTOR_NO_TREE);
+	if (d->observes)
+		return doctor_say(text, FINDING_SKIPPED,
+				  "the cgroup tree is read-only, as it may be: "
+				  "kubernetes.highestMode is Off, no limit is written");
 	if (!d->host.writable)
 		return doctor_say(text, FINDING_MISSING, "user %u may not write to %s",
 				  (unsigned)geteuid(), d->host.mount);

@@ -50,21 +50,21 @@ struct right {
 	const char *resource;
 	const char *subresource;
 	bool essential;
-	bool of_namespaces; /* asked for only where their annotations count */
+	enum { RIGHT_ALWAYS, RIGHT_SIZING, RIGHT_NAMESPACES } where; /* it is needed */
 };
 
 /* As in the roles; without a right that is not essential a function is missing. */
 static const struct right rights[] = {
-	{"list", "", "pods", NULL, true, false},
-	{"watch", "", "pods", NULL, true, false},
-	{"patch", "", "pods", "resize", false, false},
-	{"patch", "", "pods", NULL, false, false},
-	{"create", "events.k8s.io", "events", NULL, false, false},
-	{"patch", "events.k8s.io", "events", NULL, false, false},
-	{"list", "", "limitranges", NULL, false, false},
-	{"get", "", "nodes", NULL, false, false},
-	{"list", "autoscaling", "horizontalpodautoscalers", NULL, false, false},
-	{"list", "", "namespaces", NULL, false, true},
+	{"list", "", "pods", NULL, true, RIGHT_ALWAYS},
+	{"watch", "", "pods", NULL, true, RIGHT_ALWAYS},
+	{"patch", "", "pods", "resize", false, RIGHT_SIZING},
+	{"patch", "", "pods", NULL, false, RIGHT_ALWAYS},
+	{"create", "events.k8s.io", "events", NULL, false, RIGHT_ALWAYS},
+	{"patch", "events.k8s.io", "events", NULL, false, RIGHT_ALWAYS},
+	{"list", "", "limitranges", NULL, false, RIGHT_ALWAYS},
+	{"get", "", "nodes", NULL, false, RIGHT_SIZING},
+	{"list", "autoscaling", "horizontalpodautoscalers", NULL, false, RIGHT_SIZING},
+	{"list", "", "namespaces", NULL, false, RIGHT_NAMESPACES},
 };
 
 static void add_right(char *text, const struct right *r)
@@ -88,7 +88,8 @@ enum finding check_kube_rights(const struct doctor *d, char *text)
 		bool allowed = false;
 		int e;
 
-		if (r->of_namespaces && !d->namespaces)
+		if ((r->where == RIGHT_NAMESPACES && !d->namespaces) ||
+		    (r->where == RIGHT_SIZING && d->observes))
 			continue;
 		e = doctor_cluster_may(&d->cluster, r->verb, r->group, r->resource, r->subresource,
 				       &allowed);
@@ -106,6 +107,10 @@ enum finding check_kube_rights(const struct doctor *d, char *text)
 			 "; without get nodes no request is raised");
 	if (f != FINDING_OK)
 		return f;
+	if (d->observes)
+		return doctor_say(text, f,
+				  "all rights to read and show are granted; those to "
+				  "resize and evict are not needed");
 	(void)doctor_cluster_may(&d->cluster, "create", "", "pods", "eviction", &evicts);
 	return doctor_say(text, f, "all rights that vscaled needs are granted%s",
 			  evicts ? ", evictions too"

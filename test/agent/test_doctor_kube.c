@@ -5,8 +5,11 @@
 #include "test/fake.h"
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -120,7 +123,29 @@ static void server_stop(pid_t pid)
 }
 
 static const char *more_path;        /* one more file of the host */
+static bool read_only;               /* the cgroup tree */
 static const char *more_config = ""; /* one more line of the configuration */
+
+/* Root may write to any file, but not without this capability. */
+static void set_override(bool allowed)
+{
+	struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct data[2];
+
+	CHECK_EQ(syscall(SYS_capget, &head, data), 0);
+	data[0].effective &= ~(1u << CAP_DAC_OVERRIDE);
+	if (allowed)
+		data[0].effective |= data[0].permitted & (1u << CAP_DAC_OVERRIDE);
+	CHECK_EQ(syscall(SYS_capset, &head, data), 0);
+}
+
+static void make_read_only(const char *name)
+{
+	char path[200];
+
+	snprintf(path, sizeof path, "%s/%s", tree.path, name);
+	CHECK_EQ(chmod(path, 0444), 0);
+}
 
 /* A node whose kubelet uses that driver, and a configuration that names a kubeconfig. */
 static void node_open(bool systemd)
@@ -136,6 +161,8 @@ static void node_open(bool systemd)
 	fake_open(&tree, cgroups, ARRAY_SIZE(cgroups));
 	fake_put(&tree, systemd ? "kubepods.slice/kubepods-burstable.slice" : "kubepods/burstable",
 		 NULL);
+	if (read_only)
+		make_read_only("cgroup.subtree_control");
 	fake_open(&host, files, ARRAY_SIZE(files));
 	snprintf(yaml, sizeof(yaml),
 		 "apiVersion: v1\nkind: Config\ncurrent-context: a\n"
@@ -251,6 +278,34 @@ static void test_systemd_of_a_pod(void)
 	check_finding(all, "systemd", "skipped", "not needed");
 	cJSON_Delete(all);
 	more_config = "";
+}
+
+/* The install that only recommends: a read-only cgroup tree and no right to resize are as they
+ * should be with highestMode Off alone. */
+static void test_observes(void)
+{
+	static const char *const denied[] = {"\"resize\"", "nodes", "horizontalpodautoscalers"};
+
+	read_only = true;
+	set_override(false);
+	for (size_t i = 0; i < ARRAY_SIZE(denied); i++) {
+		const struct script s = {"200 OK", RESOURCES(RESIZE), denied[i]};
+		cJSON *all;
+
+		more_config = "  highestMode: \"Off\"\n";
+		all = examine_with(&s, true);
+		check_finding(all, "privilege", "skipped", "no limit is written");
+		check_finding(all, "kube-rights", "ok", "resize and evict are not needed");
+		CHECK(cJSON_IsTrue(cJSON_GetObjectItem(all, "usable")));
+		cJSON_Delete(all);
+		more_config = "";
+		all = examine_with(&s, true);
+		check_finding(all, "privilege", "missing", "may not write");
+		check_finding(all, "kube-rights", "warning", "may not ");
+		cJSON_Delete(all);
+	}
+	set_override(true);
+	read_only = false;
 }
 
 #define BURSTABLE  "kubepods.slice/kubepods-burstable.slice/"
@@ -386,6 +441,7 @@ int main(void)
 	doctor_place = &nowhere;
 	test_well();
 	test_systemd_of_a_pod();
+	test_observes();
 	test_node_name();
 	test_rights();
 	test_server();
