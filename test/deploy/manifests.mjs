@@ -82,6 +82,8 @@ same("init containers", inits.map((c) => c.name), overlay === "auto-import-vpa" 
 for (const c of inits) {
   check("another image", c.image === agent.image, c.image);
   same(`${c.name} runs`, c.command.slice(0, 3), ["vscalectl", "import", "vpa"]);
+  check("a failed import keeps the agent from starting", c.command.includes("--optional"), c.command);
+  same("volumes that the agent cannot start without", pod.volumes.filter((v) => v.name === "vpa" && !v.configMap.optional), []);
   check("the import is no read-only container", c.securityContext.readOnlyRootFilesystem && c.securityContext.capabilities.drop[0] === "ALL");
 }
 for (const key of ["hostPID", "hostNetwork", "hostIPC"]) check(key, !pod[key]);
@@ -114,6 +116,9 @@ const mounts = [agent, ...inits].flatMap((c) => c.volumeMounts.map((m) => m.name
 same("volumes without a mount", pod.volumes.map((v) => v.name).filter((n) => !mounts.includes(n)), []);
 check("no rolling update in parts", set.spec.updateStrategy.rollingUpdate.maxUnavailable === "10%");
 check("probes use different ports", new Set(["startupProbe", "livenessProbe", "readinessProbe"].map((p) => agent[p].httpGet.port)).size === 1);
+for (const p of ["startupProbe", "livenessProbe", "readinessProbe"])
+  check(`${p}: a starved node answers late`, agent[p].timeoutSeconds >= 10, agent[p].timeoutSeconds);
+check("an agent without an answer lives for a minute", agent.livenessProbe.periodSeconds * agent.livenessProbe.failureThreshold >= 60);
 check("secrets", !objects.some((o) => o.kind === "Secret"));
 check("pod security of the namespace", find("Namespace", "vscaled").metadata.labels["pod-security.kubernetes.io/enforce"] === "privileged");
 
