@@ -321,13 +321,19 @@ static usec_t changed_real(const struct pod *p)
 static const char *mode_shown(const struct pod *p)
 {
 	enum mode highest = MODE_OFF;
+	bool recreate = false;
 
 	if (p->why != NULL || p->leaving || p->observed)
 		return NULL;
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL && p->members[i].managed->container.annotated)
-			highest = MAX(highest, p->members[i].managed->container.rule.rule.mode);
-	return mode_name(highest);
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		if (m == NULL || !m->container.annotated)
+			continue;
+		highest = MAX(highest, m->container.rule.rule.mode);
+		recreate |= m->container.rule.in_place_or_recreate;
+	}
+	return recreate && highest == MODE_AUTO ? "InPlaceOrRecreate" : mode_name(highest);
 }
 
 /* Without what is known of other pods: what an agent learnt from another must not come back. */

@@ -36,7 +36,7 @@ void event_change(enum event_kind kind, const struct change_event *e);
 /* A unit or container as a whole. */
 struct unit_event {
 	struct event_who who;
-	const char *mode;   /* managed: "Auto" */
+	const char *mode;   /* managed: as managed_mode_name() */
 	const char *detail; /* managed: its original limits in words; unmanaged: why; oom-kill: that
 			       an external writer had lowered the limit, NULL: none had */
 	const char *file;   /* baseline-unsaved: what could not be written */

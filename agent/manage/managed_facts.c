@@ -15,6 +15,13 @@ struct managed *managed_find(const struct unit_table *t, const char *name)
 	return NULL;
 }
 
+const char *managed_mode_name(const struct managed *m)
+{
+	bool recreate = m->control.rule.mode == MODE_AUTO && m->container.rule.in_place_or_recreate;
+
+	return recreate ? "InPlaceOrRecreate" : mode_name(m->control.rule.mode);
+}
+
 struct managed *managed_of_unit(const struct unit_table *t, const char *unit)
 {
 	for (size_t i = 0; i < t->count; i++)

@@ -5,6 +5,7 @@
 #include "agent/config/config.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/managed_facts.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "agent/view/decision_text.h"
@@ -251,7 +252,7 @@ void message_managed(struct managed *m)
 	char detail[80];
 	struct unit_event e = {
 		.who = message_who(m),
-		.mode = mode_name(m->control.rule.mode),
+		.mode = managed_mode_name(m),
 		.detail = detail,
 	};
 

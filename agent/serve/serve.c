@@ -247,6 +247,7 @@ void serve_view(const struct managed *m, control_unit_fn *each, void *arg)
 	}
 	v.cgroup = m->cgroup.path;
 	v.mode = m->control.rule.mode;
+	v.mode_text = managed_mode_name(m);
 	show_state(&v, m);
 	if (m->control.started_at != 0)
 		for (enum resource r = 0; r < RESOURCE_COUNT; r++)

@@ -199,7 +199,6 @@ static void show(const struct pod *p, size_t i, control_unit_fn *each, void *arg
 	v.name = name;
 	v.kind = UNIT_KIND_CONTAINER;
 	v.pod = &more.view;
-	v.mode = MODE_OFF;
 	v.state = UNIT_UNMANAGED;
 	v.state_reason = p->members[i].why;
 	each(arg, &v);

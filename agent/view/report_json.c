@@ -58,7 +58,7 @@ static bool add_container(cJSON *o, const struct unit_view *v)
 	       cJSON_AddStringToObject(o, "container", p->container) != NULL &&
 	       (p->qos_class == NULL ||
 		cJSON_AddStringToObject(o, "qos_class", p->qos_class) != NULL) &&
-	       cJSON_AddStringToObject(o, "mode", mode_name(v->mode)) != NULL &&
+	       cJSON_AddStringToObject(o, "mode", v->mode_text) != NULL &&
 	       add_amount(o, "confidence_permille", cpu->confidence_permille) &&
 	       add_amount(o, "trust_permille", cpu->trust_permille) && add_rollout(o, p) &&
 	       add_recent(o, &p->recent) && add_resource(o, v, RESOURCE_CPU) &&

@@ -32,7 +32,7 @@ const char *const restore_outcome_names[RESTORE_OUTCOME_COUNT] = {
 
 void unit_view_init(struct unit_view *v)
 {
-	*v = (struct unit_view){.state = UNIT_WAITING};
+	*v = (struct unit_view){.state = UNIT_WAITING, .mode_text = mode_name(MODE_OFF)};
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		view_table_clear(VIEW_RESOURCE, &v->resources[r]);
 		v->resources[r].boost.limit = VIEW_NONE;

@@ -110,6 +110,7 @@ struct unit_view {
 	enum unit_kind kind;
 	const struct pod_view *pod; /* NULL: a unit */
 	enum mode mode;
+	const char *mode_text; /* as managed_mode_name() */
 	enum unit_state state;
 	const char *state_reason;
 	struct resource_view resources[RESOURCE_COUNT];

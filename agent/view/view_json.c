@@ -244,7 +244,7 @@ cJSON *view_json_unit(const struct unit_view *v, bool brief)
 	bool done =
 		put_table(object, VIEW_POD_NAME, v->pod ? v->pod : &none, brief) &&
 		view_json_put(object, "kind", cJSON_CreateString(unit_kind_names[v->kind])) &&
-		view_json_put(object, "mode", cJSON_CreateString(mode_name(v->mode))) &&
+		view_json_put(object, "mode", cJSON_CreateString(v->mode_text)) &&
 		view_json_put(object, "state", cJSON_CreateString(unit_state_names[v->state])) &&
 		view_json_put(object, "cpu", resource_json(cpu, RESOURCE_CPU, brief)) &&
 		view_json_put(object, "memory", resource_json(memory, RESOURCE_MEMORY, brief)) &&

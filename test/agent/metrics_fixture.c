@@ -56,6 +56,7 @@ static void add(struct metrics_input *in, size_t i, const char *unit, const char
 	v.name = unit;
 	v.pod = unit == NULL ? &p : NULL;
 	v.mode = MODE_AUTO;
+	v.mode_text = "Auto";
 	v.state = UNIT_MANAGED;
 	v.resources[RESOURCE_CPU] = (struct resource_view){
 		.controlled = true,

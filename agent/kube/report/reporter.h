@@ -17,7 +17,8 @@ struct reporter_view {
 	struct report_facts facts;  /* its containers are those below */
 	struct report_container containers[REPORT_CONTAINERS_MAX];
 	/* For the status annotation. */
-	const char *mode;    /* "Auto"; NULL: no longer managed, the annotation is removed */
+	const char *mode; /* "Auto", "InPlaceOrRecreate"; NULL: no longer managed, the annotation is
+			     removed */
 	const char *invalid; /* what is wrong with its annotations; NULL: nothing */
 	uint64_t target[REPORT_CONTAINERS_MAX][RESOURCE_COUNT]; /* recommended; 0: none */
 	struct kube_published published[REPORT_CONTAINERS_MAX];
