@@ -18,6 +18,12 @@ case "$*" in
 *"get pod -n shop web-0 "*) echo n2 ;;
 *"get pod -n shop lonely "*) echo n3 ;;
 *"get pod -n shop new "*) ;;
+"get pods -A -o jsonpath="*)
+	printf 'shop/a-0 \nshop/web-0 %s\n' "${STATUS:-}"
+	exit "${DENIED:-0}"
+	;;
+"get clusterroles,"*" -l app.kubernetes.io/name=vscaled -o name") [ -z "${ROLE:-}" ] || echo "$ROLE" ;;
+"get securitycontextconstraints "*) echo "no such type" >&2; exit 1 ;;
 *"get pod "*) echo "not found" >&2; exit 1 ;;
 *"config view"*) echo shop ;;
 *"get --raw /api/v1/namespaces/vscaled/pods/agent-1:9753/proxy/v1/report") echo "${ANSWER1:-{\"report\":1\}}" ;;
@@ -120,6 +126,13 @@ DAMAGED2=1 ANSWER1='{"version":1,"node":"n1","containers":[{"namespace":"shop","
 complains "it is named" "no report of node n2, pod agent-2: not JSON"
 complains "and counted" "partial: 1 of 2 answers"
 try "report of a node without an agent" 1 "" report --node n3
+try "nothing is left" 0 "nothing of vscaled is left in the cluster" leftovers
+role=clusterrole.rbac.authorization.k8s.io/vscaled-evict
+STATUS='{"mode":"Auto", "containers":{}}' ROLE=$role try "an annotation and a role are left" 1 \
+	"pod shop/web-0: annotation vscaled.dev/status"$'\n'"$role" leftovers
+ROLE=$role try "a role is left" 1 "$role" leftovers
+DENIED=1 try "pods that cannot be listed are not none" 1 "" leftovers
+complains "says so" "the pods could not be listed"
 try "no command" 2 ""
 try "an unknown command" 2 "" frobnicate
 complains "says so" "unknown command frobnicate"
