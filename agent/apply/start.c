@@ -17,6 +17,7 @@
 #include "agent/manage/originals.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
+#include "agent/manage/pod_table.h"
 #include "agent/manage/spec.h"
 #include "agent/manage/wake.h"
 #include "policy/control/control_state.h"
@@ -178,9 +179,13 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	bool first = m->control.started_at == 0 || m->state == UNIT_RESTORED;
 	struct arrival a = *given;
 	struct usage u = {0};
+	int r = managed_attach(m, &a, &u);
 
-	if (managed_attach(m, &a, &u) < 0) {
-		managed_set_state(m, m->state, "its cgroup is not ready");
+	if (r == -EMFILE && m->pod != NULL)
+		pod_scan_again(m->pod);
+	if (r < 0) {
+		managed_set_state(m, m->state,
+				  r == -EMFILE ? DESCRIPTORS_LOW : "its cgroup is not ready");
 		return;
 	}
 	stuck_forget(m);

@@ -263,6 +263,11 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		LOG_WARNING, F(COUNT_OF), 1,
 		"some pods of this node are not observed: kubernetes.observedContainers is {count}, raise it",
 	},
+	[EVENT_DESCRIPTORS_LOW] = {
+		"descriptors-low", SD_ID128_MAKE(b7,4e,19,c8,53,d0,4f,2a,9c,61,e8,0d,75,3b,a2,46),
+		LOG_WARNING, F(COUNT_OF), 1,
+		"80 % of the {count} file descriptors of vscaled are open: no new container is attached; raise LimitNOFILE",
+	},
 	[EVENT_API_REFUSES] = {
 		"api-refuses", SD_ID128_MAKE(4e,96,eb,29,6b,e9,4e,40,86,61,10,8e,52,23,22,ed),
 		LOG_WARNING, F(DETAIL), 5,

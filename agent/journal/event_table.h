@@ -53,6 +53,7 @@ enum event_kind {
 	EVENT_NAMESPACES_DENIED,
 	EVENT_EVICTIONS_DENIED,
 	EVENT_OBSERVATION_FULL, /* count: the most containers */
+	EVENT_DESCRIPTORS_LOW,  /* count: the most descriptors */
 	EVENT_API_REFUSES,
 	EVENT_API_OBJECT_BAD,
 	EVENT_NODE_NAME_WRONG, /* detail: the name */

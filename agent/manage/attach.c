@@ -16,6 +16,7 @@
 #include "cgroup/levels.h"
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 
 /* --- the start of a container ---
  * PID 1 may not be called while its runtime creates it. Files may be written at any time; the
@@ -161,6 +162,20 @@ void managed_close(struct managed *m)
 	drift_end_early(m);
 }
 
+/* A new descriptor has the lowest free number: those below it are open. */
+static bool descriptors_low(struct unit_table *t, int newest)
+{
+	struct rlimit files;
+	bool low = getrlimit(RLIMIT_NOFILE, &files) == 0 &&
+		   (rlim_t)newest + 1 > files.rlim_cur / 5 * 4;
+
+	if (low && !t->files_low)
+		event_daemon(EVENT_DESCRIPTORS_LOW,
+			     &(struct daemon_event){.count = files.rlim_cur});
+	t->files_low = low;
+	return low;
+}
+
 int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret)
 {
 	int fd, r;
@@ -172,6 +187,10 @@ int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret
 	r = cg_open(m->host->root, a->cgroup, &m->cgroup.cg);
 	if (r < 0)
 		return r;
+	if (descriptors_low(m->table, cg_dirfd(m->cgroup.cg))) {
+		managed_close(m);
+		return -EMFILE;
+	}
 	r = cg_read(m->cgroup.cg, LIMITS_USAGE, ret);
 	managed_attach_tried(m);
 	if (r == 0 && still_starting(&ret->limits, &a->props) &&

@@ -3,8 +3,10 @@
 #include "agent/manage/persist.h"
 #include "agent/pod/pod_absent.h"
 #include "agent/pod/pods.h"
+#include "agent/serve/serve.h"
 #include "test/agent/test_pods.h"
 #include <string.h>
+#include <sys/resource.h>
 
 #define STATUS                                                                                     \
 	"{\"containers\":{\"app\":{\"cpu\":{\"original\":\"200m\",\"limit\":\"800m\"},"            \
@@ -220,6 +222,43 @@ static void test_carried_out_after_a_restart(enum cgroup_driver driver, bool ano
 	rig_close(&r);
 }
 
+static void on_view(void *ret, const struct unit_view *v)
+{
+	snprintf(ret, 128, "%s", v->state_reason != NULL ? v->state_reason : "");
+}
+
+/* 80 % of the descriptors are open: what is attached stays so, another container waits. */
+static void test_descriptors_low(void)
+{
+	struct rig r;
+	struct rig_pod *other;
+	struct rlimit before, low;
+	char text[128] = "";
+
+	rig_pod_put(&r, pods_begin(&r, DRIVER_CGROUPFS, ""));
+	rig_run(&r, 5, pods_burn_20);
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+	low = before;
+	low.rlim_cur = (rlim_t)fake_open_fds() * 6 / 5;
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+	other = rig_pod_add(&r, DRIVER_CGROUPFS, "web-1");
+	rig_container_add(&r, other, "app", 200, 64 * MIB);
+	other->mode = "Auto";
+	rig_pod_put(&r, other);
+	rig_run(&r, 30, pods_burn_20);
+	CHECK(pods_of(&r, "default/web-0/app")->cgroup.cg != NULL);
+	CHECK(pods_of(&r, "default/web-1/app")->cgroup.cg == NULL);
+	serve_view(pods_of(&r, "default/web-1/app"), on_view, text);
+	CHECK_STR(text, "vscaled has few file descriptors left; raise LimitNOFILE");
+	CHECK_EQ(r.events[EVENT_DESCRIPTORS_LOW], 1);
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+	rig_run(&r, 90, pods_burn_20);
+	CHECK(pods_of(&r, "default/web-1/app")->cgroup.cg != NULL);
+	CHECK_EQ(pods_of(&r, "default/web-1/app")->state, UNIT_MANAGED);
+	CHECK_EQ(r.events[EVENT_DESCRIPTORS_LOW], 1);
+	rig_close(&r);
+}
+
 int main(void)
 {
 	test_carried_out_after_a_restart(DRIVER_CGROUPFS, false);
@@ -236,5 +275,6 @@ int main(void)
 	test_level_below_the_spec();
 	test_gone(true);
 	test_gone(false);
+	test_descriptors_low();
 	return check_result();
 }
