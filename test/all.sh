@@ -12,8 +12,9 @@ usage()
 	usage: test/all.sh [--ci|--full]
 	Installs missing packages (as root), builds dev, and runs format, lint (without clang-tidy), unit,
 	vectors, fake, fuzz, deploy and kube: 10 minutes at most on two idle cores.
-	  --ci      what CI runs: clang-tidy, the builds release, asan and with clang, the tests again on
-	            the asan build, and the VM lab on the release build too; 35 minutes
+	  --ci      what CI runs: clang-tidy, the builds release, asan and with clang, each fuzzer for
+	            a moment, the tests again on the asan build, and the VM lab on the release build too;
+	            35 minutes
 	  --full    that, and the long runs: hours
 	Ends with what each failed test said ("failed: NAME" and its lines of failed checks), and the lines
 	"N retried" and "N passed, N failed"; all output is in build/all. A skipped test is no failure unless CI
@@ -80,6 +81,13 @@ build_clang()
 {
 	cmake -G Ninja -S . -B build/clang -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_COMPILER=clang \
 		-DVSCALED_WERROR=ON && cmake --build build/clang -j "$jobs"
+}
+
+build_fuzzers()
+{
+	cmake -G Ninja -S . -B build/fuzz -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_COMPILER=clang \
+		-DVSCALED_WERROR=ON -DVSCALED_SANITIZE=ON -DVSCALED_FUZZ=ON &&
+		cmake --build build/fuzz -j "$jobs" --target fuzzers
 }
 
 # count LOG PATTERN: the number in the line of a ctest log that matches
@@ -201,6 +209,7 @@ if [ -n "$ci" ]; then
 	build release
 	build asan
 	step "build clang" build_clang || true
+	step "build fuzzers" build_fuzzers || true
 fi
 
 # The whole of clang-tidy takes minutes; CI runs the cluster tests once, with sanitizers.
@@ -221,6 +230,7 @@ if [ -n "$full" ] && has full dev; then
 fi
 if [ -n "$ci" ]; then
 	tests asan asan -L '^(unit|vectors|fake|fuzz)$' -LE '^(lint|full)$' -j "$jobs"
+	tests fuzzers fuzz -L '^fuzz$' -j "$jobs"
 	tests "asan kube" asan -L '^kube$' -LE '^full$' -E '^(kube_|kubelet_)' -j $((2 * jobs))
 	lab
 fi
