@@ -71,6 +71,7 @@ static char *patch_guaranteed(uint32_t trust_permille)
 				     .qos_class = "Guaranteed",
 				     .resources = {{.request = 500}, {.request = 100 * MIB}}};
 	const struct unit_view v = {.pod = &pod,
+				    .mode_text = "Auto",
 				    .resources = {{.kernel = 400,
 						   .original = 500,
 						   .target = 100,

@@ -132,6 +132,7 @@ static void fixture_web(struct unit_view *v)
 	v->name = "web.service";
 	v->cgroup = "/system.slice/web.service";
 	v->mode = MODE_AUTO;
+	v->mode_text = "Auto";
 	v->state = UNIT_MANAGED;
 	v->resources[RESOURCE_CPU] = web_cpu;
 	v->resources[RESOURCE_MEMORY] = web_memory;
@@ -142,6 +143,7 @@ static void fixture_batch(struct unit_view *v)
 	v->name = "batch@nightly.service";
 	v->cgroup = "/system.slice/system-batch.slice/batch@nightly.service";
 	v->mode = MODE_AUTO;
+	v->mode_text = "Auto";
 	v->state = UNIT_MANAGED;
 	v->resources[RESOURCE_CPU].blocked = BLOCKED_NOT_CONTROLLED;
 	v->resources[RESOURCE_CPU].original = LIMIT_MAX;
@@ -155,6 +157,7 @@ static void fixture_waiting(struct unit_view *v)
 {
 	v->name = "cron.service";
 	v->mode = MODE_OFF;
+	v->mode_text = "Off";
 	v->state = UNIT_WAITING;
 	v->state_reason = "not running";
 	v->resources[RESOURCE_CPU].blocked = BLOCKED_MODE_OFF;
@@ -166,6 +169,7 @@ static void fixture_gave_way(struct unit_view *v)
 	v->name = "db.service";
 	v->cgroup = "/system.slice/db.service";
 	v->mode = MODE_INITIAL;
+	v->mode_text = "Initial";
 	v->state = UNIT_GAVE_WAY;
 	v->state_reason = "memory.max was changed 3 times in 10 minutes by another writer";
 	for (int i = 0; i < RESOURCE_COUNT; i++) {
@@ -247,6 +251,7 @@ static void fixture_container(struct unit_view *v)
 	v->kind = UNIT_KIND_CONTAINER;
 	v->pod = &app_pod;
 	v->mode = MODE_AUTO;
+	v->mode_text = "Auto";
 	v->state = UNIT_MANAGED;
 	v->resources[RESOURCE_CPU] = web_cpu;
 	v->resources[RESOURCE_CPU].limit = v->resources[RESOURCE_CPU].kernel = 1000;
@@ -282,6 +287,7 @@ static void fixture_wrong(struct unit_view *v)
 	v->kind = UNIT_KIND_CONTAINER;
 	v->pod = &pod;
 	v->mode = MODE_OFF;
+	v->mode_text = "Off";
 	v->state = UNIT_UNMANAGED;
 	v->state_reason = pod.annotation_error;
 	v->resources[RESOURCE_CPU].blocked = BLOCKED_MODE_OFF;
