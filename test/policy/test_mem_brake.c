@@ -434,6 +434,28 @@ static void test_slow_runtime(uint64_t mibps)
 	CHECK_EQ(r.sim.u.events.oom_kill, 0);
 }
 
+/* Held below what may be replayed, use creeps on to the limit that the cgroup has: that is raised. */
+static void test_raised_while_held(void)
+{
+	for (uint64_t use = 30; use <= 60; use += 5) {
+		struct rig r;
+
+		open_rig(&r, 94 * MIB, use * MIB);
+		r.c.pod.replay_mem_bytes = 64 * MIB;
+		r.c.pod.threads = r.sim.load.allocators = 4;
+		r.sim.load.anon_goal = 128 * MIB;
+		r.sim.load.anon_bps = 10 * MIB;
+		for (int i = 0; i < 600; i++) {
+			rig_run(&r, 100 * MS);
+			/* The runtime lifts it with each of its updates. */
+			if (i % 7 == 0)
+				sim_write(&r.sim, KNOB_MEM_HIGH, LIMIT_MAX);
+		}
+		CHECK_EQ(r.sim.u.events.oom_kill, 0);
+		CHECK_EQ(r.sim.m.anon, 128 * MIB);
+	}
+}
+
 /* How long more threads are held: the same kernel delays each of them. */
 static usec_t held_usec(uint32_t threads, uint32_t known)
 {
@@ -508,6 +530,7 @@ int main(void)
 		test_raise_under_replay(limit * MIB);
 	test_slow_runtime(10);
 	test_slow_runtime(50);
+	test_raised_while_held();
 	test_threads();
 	/* Three failures of a probe each 10 s with a timeout of 1 s; one probe; none. */
 	test_probe(21 * USEC_PER_SEC, 20 * USEC_PER_SEC, 21 * USEC_PER_SEC);
