@@ -140,19 +140,22 @@ static uint32_t take_answer(const struct report_tuning *t, const struct report_s
 	return m->foreign;
 }
 
+/* The ceilings end. No higher memory limit is accepted yet: leads stay refused. */
+static void forget_ceilings(struct report_state *s, struct report_memory *m)
+{
+	usec_t until = m->ceiling_until[RESOURCE_MEMORY];
+
+	memset(m->ceiling_until, 0, sizeof m->ceiling_until);
+	if (until == 0 || m->ceiling.limit[RESOURCE_MEMORY] == LIMIT_MAX)
+		return;
+	s->lead_refused = true;
+	s->lead_until = MAX(s->lead_until, until);
+}
+
 void report_forget_refusals(struct report_state *s, bool memory)
 {
-	for (size_t i = 0; i < s->count; i++) {
-		struct report_memory *m = &s->container[i];
-		usec_t *until = m->ceiling_until;
-
-		/* No higher limit is accepted yet. */
-		if (until[RESOURCE_MEMORY] != 0 && m->ceiling.limit[RESOURCE_MEMORY] != LIMIT_MAX) {
-			s->lead_refused = true;
-			s->lead_until = MAX(s->lead_until, until[RESOURCE_MEMORY]);
-		}
-		memset(until, 0, sizeof m->ceiling_until);
-	}
+	for (size_t i = 0; i < s->count; i++)
+		forget_ceilings(s, &s->container[i]);
 	s->refused_until = 0;
 	/* A change of CPU alone says nothing about memory. */
 	if (memory)
