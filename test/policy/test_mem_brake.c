@@ -434,7 +434,8 @@ static void test_slow_runtime(uint64_t mibps)
 	CHECK_EQ(r.sim.u.events.oom_kill, 0);
 }
 
-/* Held below what may be replayed, use creeps on to the limit that the cgroup has: that is raised. */
+/* Held below what may be replayed, use creeps on to the limit that the cgroup has: that is raised.
+ */
 static void test_raised_while_held(void)
 {
 	for (uint64_t use = 30; use <= 60; use += 5) {
