@@ -298,6 +298,7 @@ static void count_reports(const struct cluster *c)
 	const struct reporter_tally *from = reporter_tally(c->reporter);
 
 	c->tally->reports_sent = from->sent;
+	c->tally->room_waits = from->room_waits;
 	memcpy(c->tally->reports_failed, from->answers, sizeof c->tally->reports_failed);
 }
 

@@ -167,6 +167,12 @@ void cluster_autoscalers_free(struct cluster *c);
 
 /* --- cluster_room.c: the requests of all pods of the node */
 void cluster_room_put(struct cluster *c, const struct kube_pod *pod);
+/* A request is about to be sent: it counts before the watch shows it. */
+void cluster_room_sent(struct cluster *c, const struct kube_pod *pod,
+		       const struct report_patch *patch);
+/* By how much the pod's requests may rise together: the kubelet and the scheduler both have that
+ * room. 0 also while the Node or another pod's deferred resize is not known to leave any. */
+uint64_t cluster_room_left(const struct cluster *c, const struct kube_pod *pod, enum resource r);
 void cluster_room_gone(struct cluster *c, const char *uid);
 /* A list begins, or its end: what it lacked is gone. */
 void cluster_room_list(struct cluster *c, bool end);

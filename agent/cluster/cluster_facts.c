@@ -378,6 +378,12 @@ int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret)
 	all = reporter_expects(c->reporter, uid);
 	ret->facts.restoring = is_restoring(p) && (all || holds_any_sent(p));
 	ret->facts.controlled = controlled_of(p);
+	if (p->spec->pending_real != 0 && p->spec->pending_real < c->wake->now_real)
+		ret->facts.pending_usec = c->wake->now_real - p->spec->pending_real;
+	ret->facts.room_counted = true;
+	ret->facts.room_unknown = cluster_node_of(c) == NULL;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		ret->facts.room[r] = cluster_room_left(c, p->spec, r);
 	ret->mode = mode_shown(p);
 	ret->invalid = p->error[0] != '\0' ? p->error : NULL;
 	ret->changed_real = changed_real(p);

@@ -87,39 +87,57 @@ static void on_write(void *ctx, const char *uid, size_t container, enum resource
 		drift_request_check(m);
 }
 
+struct changes_text {
+	const char *container;
+	char text[512];
+};
+
 /* ", app cpu 200m -> 840m": the original, and what the spec has now. */
-static void add_change(const struct managed *m, enum resource r, uint64_t spec, char *text,
-		       size_t size)
+static void add_change(const char *what, enum resource r, uint64_t from, uint64_t to,
+		       struct changes_text *t)
 {
-	uint64_t original = m->control.resource[r].original;
-	char from[QUANTITY_TEXT_SIZE], to[QUANTITY_TEXT_SIZE];
-	size_t used = strlen(text);
+	char was[QUANTITY_TEXT_SIZE], is[QUANTITY_TEXT_SIZE];
+	size_t used = strlen(t->text);
 	bool cpu = r == RESOURCE_CPU;
 
-	if (spec == original || spec == LIMIT_MAX || original == LIMIT_MAX)
+	if (from == to || from == LIMIT_MAX || to == LIMIT_MAX)
 		return;
-	snprintf(text + used, size - used, "%s%s %s %s -> %s", used != 0 ? ", " : "",
-		 pod_container_of(m), cpu ? "cpu" : "memory",
-		 cpu ? quantity_format_cpu(original, from, sizeof from)
-		     : quantity_format_bytes(original, from, sizeof from),
-		 cpu ? quantity_format_cpu(spec, to, sizeof to)
-		     : quantity_format_bytes(spec, to, sizeof to));
+	snprintf(t->text + used, sizeof t->text - used, "%s%s %s%s %s -> %s", used != 0 ? ", " : "",
+		 t->container, cpu ? "cpu" : "memory", what,
+		 cpu ? quantity_format_cpu(from, was, sizeof was)
+		     : quantity_format_bytes(from, was, sizeof was),
+		 cpu ? quantity_format_cpu(to, is, sizeof is)
+		     : quantity_format_bytes(to, is, sizeof is));
+}
+
+static void add_changes(const struct managed *m, const struct kube_container *k,
+			struct changes_text *t)
+{
+	t->container = k->name;
+	for (enum resource r = 0; m != NULL && r < RESOURCE_COUNT; r++) {
+		add_change("", r, m->control.resource[r].original, k->spec.limit[r], t);
+		if (m->container.rule.controlled != CONTROLLED_LIMITS)
+			add_change(" request", r,
+				   persist_original_request(m, r, k->spec.request[r]),
+				   k->spec.request[r], t);
+	}
 }
 
 /* The Event of the first time names values; those that follow are one series with it. */
 static void note_ratified(struct cluster *c, const struct pod *p)
 {
 	const struct kube_pod *s = p->spec;
-	char text[512] = "";
+	struct changes_text t = {.text = ""};
 
 	for (size_t i = 0; i < s->container_count; i++)
-		for (enum resource r = 0; p->members[i].managed != NULL && r < RESOURCE_COUNT; r++)
-			add_change(p->members[i].managed, r, s->containers[i].spec.limit[r], text,
-				   sizeof text);
-	if (text[0] == '\0')
-		note(c, s, "Normal", "Restored", "Resize", "the original limits are restored");
+		add_changes(p->members[i].managed, &s->containers[i], &t);
+	if (t.text[0] != '\0')
+		note(c, s, "Normal", "Resized", "Resize", t.text);
+	else if (pod_is_sized(p))
+		note(c, s, "Normal", "Resized", "Resize",
+		     "the spec has its original values; sizing goes on");
 	else
-		note(c, s, "Normal", "Resized", "Resize", text);
+		note(c, s, "Normal", "Restored", "Resize", "the original limits are restored");
 }
 
 /* Does the spec hold another limit than the original? */
@@ -182,6 +200,8 @@ static void on_sending(void *ctx, const char *uid, const struct report_patch *pa
 	/* Or its originals go back. */
 	bool sized = p != NULL && pod_is_sized(p);
 
+	if (p != NULL)
+		cluster_room_sent(c, p->spec, patch);
 	for (size_t i = 0; sized && i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL && p->members[i].managed->container.annotated)
 			record_first(p->members[i].managed);

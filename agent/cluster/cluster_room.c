@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The room on the node: the requests of all its pods, as the API server shows them. A resize that
- * the kubelet had deferred is tried again when others have given up as much as it lacked. */
+/* The room on the node, decided from the objects of the API server alone, so that a restart forgets
+ * nothing. The kubelet admits a resize beside what it has allocated to the other pods; the
+ * scheduler places pods beside the highest of spec, allocated and actual, and may preempt others
+ * for a resize that the kubelet defers (KEP-5836). A request is raised only if both have room.
+ * A resize that the kubelet had deferred all the same is tried again when others have given up as
+ * much as it lacked. */
 #include "agent/cluster/cluster.h"
 #include "agent/kube/model/pod.h"
 #include "agent/manage/managed.h"
@@ -9,17 +13,25 @@
 #include "agent/manage/wake.h"
 #include "agent/pod/pods.h"
 #include "policy/base/arithmetic.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* A request without an answer may be stored as late as this, or be on its way to the watch. */
+#define SENT_USEC USEC_PER_MIN
+
 struct room_pod {
 	char uid[REPORT_UID_MAX];
-	uint64_t request[RESOURCE_COUNT];
+	uint64_t allocated[RESOURCE_COUNT]; /* KUBE_COUNT_ALLOCATED */
+	uint64_t scheduled[RESOURCE_COUNT]; /* KUBE_COUNT_SCHEDULED */
+	uint64_t sent[RESOURCE_COUNT];      /* in a request of vscaled's ... */
+	usec_t sent_until;                  /* ... which counts until then */
+	uint32_t deferred;                  /* RESOURCES_*: waits for more than it has allocated */
 	bool listed;
 	/* Of a resize that was deferred. */
 	enum resource lacking;
 	uint64_t lack;   /* 0: nothing */
-	uint64_t others; /* requests of the other pods at that time */
+	uint64_t others; /* allocated to the other pods at that time */
 };
 
 struct room {
@@ -56,34 +68,13 @@ static void drop(struct room *room, struct room_pod *p)
 	room->changed = true;
 }
 
-/* What the scheduler and the kubelet count of it: init containers run before the others. */
-static uint64_t request_of(const struct kube_pod *pod, enum resource r)
-{
-	uint64_t sum = 0, start = 0;
-
-	for (size_t i = 0; i < pod->container_count; i++) {
-		const struct kube_container *k = &pod->containers[i];
-
-		if (k->kind == CONTAINER_INIT)
-			start = MAX(start, add_sat(sum, k->spec.request[r]));
-		else if (k->kind != CONTAINER_EPHEMERAL)
-			sum = add_sat(sum, k->spec.request[r]);
-	}
-	return MAX(sum, start);
-}
-
-static bool has_ended(const struct kube_pod *pod)
-{
-	return strcmp(pod->phase, "Succeeded") == 0 || strcmp(pod->phase, "Failed") == 0;
-}
-
 static uint64_t others_of(const struct room *room, const struct room_pod *p, enum resource r)
 {
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < room->count; i++)
 		if (&room->pods[i] != p)
-			sum = add_sat(sum, room->pods[i].request[r]);
+			sum = add_sat(sum, room->pods[i].allocated[r]);
 	return sum;
 }
 
@@ -119,13 +110,68 @@ void cluster_room_put(struct cluster *c, const struct kube_pod *pod)
 	if (p == NULL)
 		return;
 	p->listed = true;
+	p->deferred = 0;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		uint64_t request = has_ended(pod) ? 0 : request_of(pod, r);
+		uint64_t allocated = kube_pod_request(pod, r, KUBE_COUNT_ALLOCATED);
 
-		room->changed |= request < p->request[r];
-		p->request[r] = request;
+		room->changed |= allocated < p->allocated[r];
+		p->allocated[r] = allocated;
+		p->scheduled[r] = kube_pod_request(pod, r, KUBE_COUNT_SCHEDULED);
+		if (pod->pending == RESIZE_DEFERRED && p->scheduled[r] > allocated)
+			p->deferred |= 1u << r;
 	}
 	note_lack(room, p, pod);
+}
+
+void cluster_room_sent(struct cluster *c, const struct kube_pod *pod,
+		       const struct report_patch *patch)
+{
+	struct room_pod *p = c->room != NULL ? find(c->room, pod->uid) : NULL;
+
+	if (p == NULL)
+		return;
+	p->sent_until = c->wake->now + SENT_USEC;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		p->sent[r] = kube_pod_request(pod, r, KUBE_COUNT_SCHEDULED);
+		for (size_t i = 0; i < patch->count; i++) {
+			const struct report_item *item = &patch->item[i];
+			uint64_t spec = pod->containers[item->container].spec.request[r];
+
+			if ((item->requests & (1u << r)) && item->request[r] > spec)
+				p->sent[r] = add_sat(p->sent[r], item->request[r] - spec);
+		}
+	}
+}
+
+/* What the other pods leave of the node; 0: less than nothing, or one of them waits for it. */
+static uint64_t left_by_others(const struct cluster *c, const struct room_pod *own, enum resource r)
+{
+	uint64_t allocated = 0, scheduled = 0, all = c->node_object.allocatable[r], used;
+
+	for (size_t i = 0; i < c->room->count; i++) {
+		const struct room_pod *p = &c->room->pods[i];
+		uint64_t sent = c->wake->now < p->sent_until ? p->sent[r] : 0;
+
+		if (p == own)
+			continue;
+		if (p->deferred & (1u << r))
+			return 0;
+		allocated = add_sat(allocated, MAX(p->allocated[r], sent));
+		scheduled = add_sat(scheduled, MAX(p->scheduled[r], sent));
+	}
+	used = MAX(allocated, scheduled);
+	return all - MIN(all, used);
+}
+
+uint64_t cluster_room_left(const struct cluster *c, const struct kube_pod *pod, enum resource r)
+{
+	const struct room_pod *own = c->room != NULL ? find(c->room, pod->uid) : NULL;
+	uint64_t left, has = kube_pod_request(pod, r, KUBE_COUNT_SPEC);
+
+	if (own == NULL || cluster_node_of(c) == NULL)
+		return 0;
+	left = left_by_others(c, own, r);
+	return add_sat(left - MIN(left, has), kube_pod_slack(pod, r));
 }
 
 void cluster_room_gone(struct cluster *c, const char *uid)

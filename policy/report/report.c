@@ -51,6 +51,8 @@ const char *report_block_name(enum report_block h)
 		[REPORT_BLOCK_SMALL] = "the change is small",
 		[REPORT_BLOCK_INTERVAL] = "the last change was too recent",
 		[REPORT_BLOCK_CONTESTED] = "another writer lowers the memory limit",
+		[REPORT_BLOCK_ROOM] = "the node has no room for a higher request",
+		[REPORT_BLOCK_NODE] = "no request is raised: the Node is not known (nodes, get)",
 	};
 
 	return h < REPORT_BLOCK_COUNT ? names[h] : "?";
@@ -68,6 +70,16 @@ static bool leads(const struct draft *d)
 		return false;
 	for (size_t i = 0; i < d->f->container_count; i++)
 		if (draft_leads(d, i))
+			return true;
+	return false;
+}
+
+/* Does the room that the node lacks hold back a lead of memory that is managed? */
+static bool lacks_room(const struct draft *d)
+{
+	for (size_t i = 0; i < d->f->container_count && !d->f->restoring; i++)
+		if (draft_lacks_room(d, i) && limits_ours(d->f) &&
+		    ratifiable(&d->f->containers[i].resource[RESOURCE_MEMORY]))
 			return true;
 	return false;
 }
@@ -209,6 +221,8 @@ static void send_nothing(struct draft *d)
 	else if (original_is_due(d))
 		block(d, REPORT_BLOCK_UNSAFE,
 		      sooner(again, add_sat(d->now, d->t->up_interval_usec)));
+	else if (d->short_of_room && !d->asked_again)
+		block(d, d->f->room_unknown ? REPORT_BLOCK_NODE : REPORT_BLOCK_ROOM, again);
 	else
 		block(d, d->asked_again ? REPORT_BLOCK_REFUSED : REPORT_BLOCK_NONE, again);
 }
@@ -246,7 +260,8 @@ static void decide_beside(struct draft *d, bool sends)
 {
 	usec_t again = d->ret->again;
 
-	*d->ret = (struct report_decision){.urgency = REPORT_ORDINARY, .overtakes = sends};
+	*d->ret = (struct report_decision){
+		.urgency = REPORT_ORDINARY, .overtakes = sends, .blocked = d->ret->blocked};
 	block(d, REPORT_BLOCK_SENT, sends ? 0 : again);
 }
 
@@ -268,7 +283,10 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 	d.ahead_usec = report_ahead(t, n, f, now);
 	d.ahead_usec >>= 2 * MIN(s->lead_cuts, (uint32_t)LEAD_CUTS_MAX);
 	d.leads = leads(&d);
-	sends = !held_back(&d) && drafted(&d);
+	ret->drafted = !held_back(&d);
+	sends = ret->drafted && drafted(&d);
+	ret->short_of_room = d.short_of_room;
+	ret->blocked |= lacks_room(&d);
 	if (!sends)
 		ret->again = sooner(ret->again, report_lead_again(s, ret->moot, now));
 	if (s->phase == REPORT_SENT)

@@ -24,6 +24,9 @@
  * and has the same value until half of the headroom is used; then it has at least twice as much.
  *  - An external writer that lowers memory is answered at once three times in 10 min, then after a
  * pause that doubles from up_interval_usec to small_usec.
+ *  - A request is raised as far as the node has room (facts.room); a limit that need not have its
+ * request with it goes alone. A request that is refused for room, or for a quota of requests, goes
+ * back alone too, and bounds no limit.
  *  - A refusal becomes a ceiling and writes no memory limit to the cgroup; a CPU limit goes back.
  *  - When spec and checkpoint have the value and the cgroup does not, vscaled writes the cgroup.
  *
@@ -103,6 +106,7 @@ struct report_facts {
 	uint64_t generation;
 	uint64_t observed_generation; /* 0: not reported by this server */
 	bool pending_deferred;
+	usec_t pending_usec; /* for so long; 0: not stated */
 	bool pending_infeasible;
 	bool no_room; /* its message: the node lacks it, and another one may have it */
 	bool in_progress;
@@ -114,7 +118,10 @@ struct report_facts {
 	bool active;                  /* mode Auto or Initial, running, not deleting, not paused */
 	bool restoring;               /* the originals go back into the spec */
 	bool offered;                 /* pods/resize exists, and vscaled has the right to it */
-	bool adopting; /* its owner has resized it, and the new value is not adopted yet */
+	bool adopting;     /* its owner has resized it, and the new value is not adopted yet */
+	bool room_counted; /* room[] bounds what is sent */
+	bool room_unknown; /* nothing is known of the node: room[] is 0 */
+	uint64_t room[RESOURCE_COUNT]; /* by this much requests may rise together */
 	enum controlled_values controlled;
 	const struct report_container *containers; /* in the order of the spec */
 	size_t container_count;
@@ -217,6 +224,7 @@ enum lead_phase {
 enum report_back {
 	BACK_NONE,
 	BACK_FORMER,   /* a condition is set on the last request */
+	BACK_REQUESTS, /* the former requests alone: the node has no room for the last ones */
 	BACK_WITHDRAW, /* in time: the kubelet then has nothing to do */
 };
 
@@ -247,6 +255,7 @@ struct report_state {
 	bool restoring;          /* the request under way sends the originals */
 	bool restored;           /* they were accepted */
 	bool leading;            /* the last request is a lead */
+	bool requests_refused;   /* the last refusal bounds requests alone */
 	usec_t lead_at;          /* when the last lead was accepted; 0: the next one goes at once */
 	usec_t unanswered_until; /* of the last request without an answer */
 	usec_t late_until;       /* of report_memory.late */
@@ -290,6 +299,8 @@ enum report_block {
 	REPORT_BLOCK_SMALL,     /* a small change too soon after the last resize */
 	REPORT_BLOCK_INTERVAL,  /* too soon after the last resize */
 	REPORT_BLOCK_CONTESTED, /* an external writer keeps lowering the memory limit */
+	REPORT_BLOCK_ROOM,      /* a request waits for room on the node */
+	REPORT_BLOCK_NODE,      /* ... because nothing is known of the node */
 	REPORT_BLOCK_COUNT
 };
 const char *report_block_name(enum report_block h);
@@ -312,6 +323,8 @@ struct report_decision {
 	/* A lead can be sent once the resize under way is given up: report_abandoned(), decide
 	 * again, and send that. */
 	bool overtakes;
+	bool drafted;       /* values were considered: what follows is known */
+	bool short_of_room; /* a request would be higher if the node had room */
 	bool moot; /* less headroom is due, and the spec holds no more: report_cut_moot() */
 	/* With resourceVersion: a change that vscaled has not seen is a conflict. */
 	bool exact;
@@ -370,6 +383,7 @@ enum report_answer_kind {
 struct report_answer {
 	enum report_answer_kind kind;
 	uint32_t resources;      /* of a refusal: RESOURCES_*; 0: not stated */
+	bool requests;           /* ... for what is requested: no limit is the cause */
 	usec_t retry_after_usec; /* 0: not stated */
 };
 

@@ -21,9 +21,69 @@ uint64_t report_memory_floor(const struct report_tuning *t, usec_t ahead_usec,
 	return floor;
 }
 
+/* By how much this request may still rise: as the node has room beside the raises of the pod's
+ * other containers, and to what was not refused. What goes back is allocated already. */
+static uint64_t draft_room(const struct draft *d, size_t i, size_t r)
+{
+	const struct report_memory *m = &d->s->container[i];
+	uint64_t room = d->f->room_counted ? d->f->room[r] : LIMIT_MAX;
+	uint64_t spec = d->f->containers[i].resource[r].spec_request;
+
+	if (d->back && d->s->back != BACK_NONE)
+		return LIMIT_MAX;
+	for (size_t k = 0; room != LIMIT_MAX && k < d->f->container_count; k++) {
+		uint64_t from = d->f->containers[k].resource[r].spec_request;
+		uint64_t to = k == i ? from : d->want[k].request[r];
+
+		room -= MIN(room, to - MIN(to, from));
+	}
+	if (d->now < m->ceiling_until[r] && m->ceiling.request[r] != LIMIT_MAX)
+		room = MIN(room, m->ceiling.request[r] - MIN(m->ceiling.request[r], spec));
+	return room;
+}
+
+/* A request as far as there is room for it. */
+static uint64_t within_room(struct draft *d, size_t i, size_t r, uint64_t want)
+{
+	uint64_t spec = d->f->containers[i].resource[r].spec_request;
+	uint64_t most = add_sat(spec, draft_room(d, i, r));
+
+	if (want <= MAX(spec, most))
+		return want;
+	most = MAX(spec, most / quantum_of(r) * quantum_of(r));
+	d->short_of_room |= want - most >= scale_permille(spec, REQUEST_APART_PERMILLE);
+	return most;
+}
+
+uint64_t draft_most(const struct draft *d, size_t i, size_t r)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[r];
+	uint64_t room = draft_room(d, i, r), most;
+
+	if (room == LIMIT_MAX || x->spec_request == 0)
+		return LIMIT_MAX;
+	if (d->f->guaranteed)
+		most = add_sat(x->spec_limit, room);
+	else if (x->ratio_permille != 0)
+		most = mul_div(add_sat(x->spec_request, room), x->ratio_permille, 1000);
+	else
+		return LIMIT_MAX;
+	return MAX(x->spec_limit, most / quantum_of(r) * quantum_of(r));
+}
+
+bool draft_lacks_room(const struct draft *d, size_t i)
+{
+	const struct report_container *c = &d->f->containers[i];
+	usec_t least = draft_ahead(d, i) >> (2 * LEAD_CUTS_MAX);
+
+	return report_memory_floor(d->t, least, c) > draft_most(d, i, RESOURCE_MEMORY);
+}
+
 uint64_t draft_floor(const struct draft *d, size_t i)
 {
-	return report_memory_floor(d->t, draft_ahead(d, i), &d->f->containers[i]);
+	uint64_t floor = report_memory_floor(d->t, draft_ahead(d, i), &d->f->containers[i]);
+
+	return draft_lacks_room(d, i) ? floor : MIN(floor, draft_most(d, i, RESOURCE_MEMORY));
 }
 
 bool draft_bound(const struct draft *d, size_t i)
@@ -34,7 +94,7 @@ bool draft_bound(const struct draft *d, size_t i)
 	bool refused = d->now < m->ceiling_until[RESOURCE_MEMORY] &&
 		       m->ceiling.limit[RESOURCE_MEMORY] != LIMIT_MAX;
 
-	return !d->f->restoring && (paused || refused);
+	return !d->f->restoring && (paused || refused || draft_lacks_room(d, i));
 }
 
 /* A Guaranteed pod's request is its limit. */
@@ -68,6 +128,9 @@ static struct report_values way_back(const struct draft *d, size_t i, size_t r)
 	if (!d->f->restoring && (d->s->container[i].theirs & (1u << r)))
 		return report_spec_of(d->f, i);
 	v.limit[r] = d->f->restoring ? x->original_limit : good->limit[r];
+	/* A limit needs no room: it stays. */
+	if (!d->f->restoring && d->s->back == BACK_REQUESTS)
+		v.limit[r] = x->spec_limit;
 	v.request[r] = d->f->restoring ? x->original_request : good->request[r];
 	return v;
 }
@@ -132,6 +195,10 @@ static uint64_t wanted_limit(struct draft *d, size_t i, size_t r)
 	if (!d->back)
 		want = report_draft_allowed(d, m->ceiling_until[r], m->ceiling.limit[r], spec,
 					    rounded(r, spec, want));
+	if (want > draft_most(d, i, r)) {
+		d->short_of_room = true;
+		want = draft_most(d, i, r);
+	}
 	return r == RESOURCE_MEMORY ? wanted_memory(d, i, spec, want) : want;
 }
 
@@ -175,7 +242,7 @@ static uint64_t wanted_request(struct draft *d, size_t i, size_t r, uint64_t lim
 					    x->spec_request, want);
 	if (!d->back && !goes_back(x))
 		want = MAX(want, draft_ratio(x, limit));
-	return MIN(want, limit);
+	return within_room(d, i, r, MIN(want, limit));
 }
 
 /* Is the change at least at_once_permille of the present value? */
@@ -225,6 +292,10 @@ static bool draft_restart(struct draft *d, size_t i)
 	if (report_draft_allowed(d, m->ceiling_until[RESOURCE_MEMORY],
 				 m->ceiling.limit[RESOURCE_MEMORY], x->spec_limit, to) < to)
 		return false;
+	if (to > draft_most(d, i, RESOURCE_MEMORY)) {
+		d->short_of_room = true;
+		return false;
+	}
 	draft_note(d, RESOURCE_MEMORY, x->spec_limit, to);
 	v->limit[RESOURCE_MEMORY] = to;
 	v->request[RESOURCE_MEMORY] = d->f->guaranteed ? to : x->spec_request;
@@ -352,6 +423,7 @@ static bool draft_covers_pod(struct draft *d)
 			continue;
 		if (x->ceiling != 0)
 			most = MIN(to, x->ceiling);
+		most = MIN(most, draft_most(d, i, RESOURCE_MEMORY));
 		*want = MAX(*want, most);
 		lack = to - *want;
 		draft_follow(d, x, &d->want[i]);

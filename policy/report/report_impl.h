@@ -18,7 +18,8 @@ struct draft {
 	usec_t ahead_usec; /* slope that a memory limit has to cover */
 	usec_t lower_at;   /* no memory limit is lowered before */
 	bool big, up, down, memory_up, memory_later, any;
-	bool handed_back;   /* a value of it goes back to its original */
+	bool handed_back; /* a value of it goes back to its original */
+	bool short_of_room;
 	usec_t asked_again; /* when the first refusal that binds ends; 0: none does */
 	usec_t later;       /* when the first lease ends; 0: none runs */
 	struct report_values want[REPORT_CONTAINERS_MAX];
@@ -95,11 +96,16 @@ static inline bool is_late(const struct report_state *s, const struct report_mem
 }
 
 /* --- report_state.c */
-/* Records a refusal: values asked for above the known spec get that spec as their ceiling. With
- * from_good, the last spec that was carried out takes its place, and what an external writer set is
- * left out. Returns the number of resources that got a ceiling. */
-uint32_t report_refuse(const struct report_tuning *t, struct report_state *s, uint32_t resources,
-		       bool from_good, usec_t now);
+struct refusal {
+	uint32_t resources; /* RESOURCES_* */
+	bool requests;      /* what is requested: no limit is the cause */
+	bool from_good;
+};
+/* Records a refusal by the first row that fits: values asked for above the known spec get that spec
+ * as their ceiling. With from_good, the last spec that was carried out takes its place, and what an
+ * external writer set is left out. False: no value of a row was raised. */
+bool report_refuse_first(const struct report_tuning *t, struct report_state *s,
+			 const struct refusal *rows, size_t count, usec_t now);
 /* The phase after an answer: an earlier resize may still be pending. */
 void report_back_to(struct report_state *s);
 /* An external writer changed the spec (memory: memory limits too), so what was refused before may
@@ -188,6 +194,11 @@ bool report_can_withdraw(const struct report_state *s);
 uint64_t draft_floor(const struct draft *d, size_t i);
 /* Its memory limit was refused, and the refusal still binds. */
 bool draft_bound(const struct draft *d, size_t i);
+/* The highest limit whose request may go with it, where it has to: `spec` if the node has no room.
+ */
+uint64_t draft_most(const struct draft *d, size_t i, size_t r);
+/* Can the request that has to go with even the least lead not rise for it? */
+bool draft_lacks_room(const struct draft *d, size_t i);
 /* Memory limits of the lead, everything else as in the spec. */
 void draft_lead(struct draft *d);
 /* A value of a container is to become another one. */

@@ -436,7 +436,7 @@ void draft_lead(struct draft *d)
 		if (!draft_leads(d, i) && (to <= x->spec_limit || !may_lead(d, i)))
 			continue;
 		if (draft_leads(d, i))
-			to = lead_limit(d, i, to);
+			to = MIN(lead_limit(d, i, to), draft_most(d, i, RESOURCE_MEMORY));
 		draft_note(d, RESOURCE_MEMORY, x->spec_limit, to);
 		d->want[i].limit[RESOURCE_MEMORY] = to;
 		draft_follow(d, x, &d->want[i]);

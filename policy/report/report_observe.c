@@ -232,45 +232,49 @@ static void keep_used(const struct report_tuning *t, struct report_state *s,
 	}
 }
 
-/* A condition is set on a request of vscaled: what it names is refused, and all of it goes back. */
+/* A condition is set on a request of vscaled: what it names is refused, and goes back. Where the
+ * node lacks room, that is what was requested: the limits stay. */
 static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
 			const struct report_facts *f, usec_t now)
 {
 	bool named = f->condition_resources != 0 && (!f->pending_deferred || is_overdue(t, s, now));
+	bool for_room = f->pending_deferred || (f->pending_infeasible && f->no_room);
 	uint32_t resources = named ? f->condition_resources : RESOURCES_BOTH;
+	struct refusal rows[] = {{for_room ? resources : 0, true, true}, {resources, false, true}};
 
 	/* The cgroup does not hold headroom: the CPU value goes back first, then a condition on
 	 * the headroom is handled by itself. */
 	if (report_lead_waits(s, f)) {
 		if (s->lead == LEAD_PENDING)
 			s->lead = LEAD_STUCK;
-		resources = RESOURCES_CPU;
+		rows[1].resources = RESOURCES_CPU;
 	}
 	if (s->infeasible_since == 0 &&
 	    ((f->pending_infeasible && f->no_room) || is_overdue(t, s, now)))
 		s->infeasible_since = now;
 	s->phase = REPORT_IDLE;
-	s->back = BACK_FORMER;
 	s->carrying = s->overdue = false;
 	for (size_t i = 0; i < s->count; i++)
 		s->container[i].asked = s->container[i].known;
 	/* vscaled raised none of it: no value is the cause, and growth of another must not end. */
-	if (report_refuse(t, s, resources, true, now) == 0 && f->pending_infeasible)
+	if (!report_refuse_first(t, s, rows, ARRAY_SIZE(rows), now) && f->pending_infeasible)
 		s->refused_until = add_sat(now, t->refusal_usec);
-	if (resources & RESOURCES_MEMORY)
+	s->back = s->requests_refused && !f->guaranteed ? BACK_REQUESTS : BACK_FORMER;
+	if (rows[1].resources & RESOURCES_MEMORY)
 		keep_used(t, s, f, now);
 	return REPORT_CHANGE_VERIFY | REPORT_CHANGE_REFUSED | REPORT_CHANGE_RETRY;
 }
 
-/* Is more in the spec than the kubelet had carried out before? A former spec that went back is not.
- */
+/* Is more in the spec than the kubelet had carried out before? A former spec that went back is not,
+ * nor are the limits that stayed beside refused requests. */
 static bool raises(const struct report_state *s)
 {
 	bool more = false;
 
 	for (size_t i = 0; i < s->count; i++)
 		for (size_t r = 0; r < RESOURCE_COUNT; r++)
-			more |= s->container[i].known.limit[r] > s->container[i].good.limit[r] ||
+			more |= (!s->requests_refused &&
+				 s->container[i].known.limit[r] > s->container[i].good.limit[r]) ||
 				s->container[i].known.request[r] > s->container[i].good.request[r];
 	return more;
 }
@@ -280,7 +284,8 @@ static void note_deferred(struct report_state *s, const struct report_facts *f, 
 	if (!f->pending_deferred || !s->ours)
 		s->deferred_since = 0;
 	else if (s->deferred_since == 0)
-		s->deferred_since = now;
+		/* One that an earlier agent process sent has waited before. */
+		s->deferred_since = now - (s->sent_at == 0 ? MIN(f->pending_usec, now - 1) : 0);
 }
 
 /* The kubelet has carried out the present spec. */
@@ -289,7 +294,7 @@ static uint32_t finish(struct report_state *s, const struct report_facts *f)
 	bool awaited = s->phase == REPORT_WAITING || s->overdue;
 
 	/* The kubelet could do it after all. */
-	if (s->back == BACK_FORMER && s->ours && raises(s)) {
+	if ((s->back == BACK_FORMER || s->back == BACK_REQUESTS) && s->ours && raises(s)) {
 		report_forget_refusals(s, true);
 		awaited = true;
 	}

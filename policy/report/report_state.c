@@ -58,31 +58,47 @@ void report_sent(struct report_state *s, const struct report_facts *f,
 	s->since = now;
 }
 
-uint32_t report_refuse(const struct report_tuning *t, struct report_state *s, uint32_t resources,
-		       bool from_good, usec_t now)
+static bool refuse(struct report_memory *m, size_t r, const struct report_values *from,
+		   bool requests)
+{
+	bool request = m->asked.request[r] > from->request[r];
+	bool limit = m->asked.limit[r] > from->limit[r] && !requests;
+
+	if (!limit && !request)
+		return false;
+	m->ceiling.limit[r] = limit ? from->limit[r] : LIMIT_MAX;
+	m->ceiling.request[r] = request ? from->request[r] : LIMIT_MAX;
+	return true;
+}
+
+static uint32_t report_refuse(const struct report_tuning *t, struct report_state *s,
+			      const struct refusal *why, usec_t now)
 {
 	uint32_t count = 0;
 
 	for (size_t i = 0; i < s->count; i++) {
 		struct report_memory *m = &s->container[i];
-		const struct report_values *from = from_good ? &m->good : &m->known;
+		const struct report_values *from = why->from_good ? &m->good : &m->known;
 
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
-			if (from_good && (m->theirs & (1u << r)))
+			if ((why->from_good && (m->theirs & (1u << r))) ||
+			    !(why->resources & (1u << r)) || !refuse(m, r, from, why->requests))
 				continue;
-			if (!(resources & (1u << r)) || (m->asked.limit[r] <= from->limit[r] &&
-							 m->asked.request[r] <= from->request[r]))
-				continue;
-			m->ceiling.limit[r] =
-				m->asked.limit[r] > from->limit[r] ? from->limit[r] : LIMIT_MAX;
-			m->ceiling.request[r] = m->asked.request[r] > from->request[r]
-							? from->request[r]
-							: LIMIT_MAX;
 			m->ceiling_until[r] = add_sat(now, t->refusal_usec);
 			count++;
 		}
 	}
+	s->requests_refused = why->requests && count != 0;
 	return count;
+}
+
+bool report_refuse_first(const struct report_tuning *t, struct report_state *s,
+			 const struct refusal *rows, size_t count, usec_t now)
+{
+	for (size_t i = 0; i < count; i++)
+		if (report_refuse(t, s, &rows[i], now) != 0)
+			return true;
+	return false;
 }
 
 void report_back_to(struct report_state *s)
@@ -94,6 +110,11 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 			const struct report_facts *f, const struct report_answer *a, usec_t now)
 {
 	uint32_t resources = a->resources ? a->resources : RESOURCES_BOTH;
+	/* First the resources that the refusal names; if the request raised none of them, both. If
+	 * it raised nothing, no value is the cause. */
+	const struct refusal rows[] = {{a->requests ? resources : 0, true, false},
+				       {resources, false, false},
+				       {RESOURCES_BOTH, false, false}};
 
 	report_back_to(s);
 	s->unanswered_until = 0; /* what was sent before is refused as well */
@@ -102,10 +123,7 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 	/* A refusal of a former spec or of the originals only causes a pause. */
 	if (f->restoring || s->back != BACK_NONE)
 		s->back_until = add_sat(now, t->small_usec);
-	/* First the resources that the refusal names; if the request raised none of them, both. If
-	 * it raised nothing, no value is the cause. */
-	else if (report_refuse(t, s, resources, false, now) == 0 &&
-		 report_refuse(t, s, RESOURCES_BOTH, false, now) == 0)
+	else if (!report_refuse_first(t, s, rows, ARRAY_SIZE(rows), now))
 		s->refused_until = add_sat(now, t->refusal_usec);
 	if (!f->restoring && s->back == BACK_NONE && report_can_withdraw(s))
 		s->back = BACK_WITHDRAW;
@@ -157,6 +175,7 @@ void report_forget_refusals(struct report_state *s, bool memory)
 	for (size_t i = 0; i < s->count; i++)
 		forget_ceilings(s, &s->container[i]);
 	s->refused_until = 0;
+	s->requests_refused = false;
 	/* A change of CPU alone says nothing about memory. */
 	if (memory)
 		report_lead_forget(s);

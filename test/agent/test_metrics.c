@@ -80,6 +80,7 @@ static const char *const lines[] = {
 	"vscaled_apiserver_requests_total{verb=\"watch\",code=\"none\"} 1",
 	"vscaled_apiserver_watch_healthy 1",
 	"vscaled_reports_failed_total{reason=\"refused\"} 1",
+	"vscaled_requests_waited_total 2",
 	"vscaled_config_last_reload_success_timestamp_seconds 1700000000",
 };
 

@@ -25,7 +25,12 @@ static void read_spec(const struct field *spec, struct kube_pod *p)
 	struct field os = field_object(spec, "os"), resources = field_object(spec, "resources");
 	struct field limits = field_object(&resources, "limits");
 	struct field requests = field_object(&resources, "requests");
+	struct field overhead = field_object(spec, "overhead");
 
+	for (enum resource i = 0; i < RESOURCE_COUNT; i++) {
+		p->level_request[i] = field_quantity(&requests, resource_names[i], i);
+		p->overhead[i] = field_quantity(&overhead, resource_names[i], i);
+	}
 	p->node = field_name(spec, "nodeName", kube_is_subdomain);
 	p->priority_class = field_name(spec, "priorityClassName", kube_is_subdomain);
 	p->priority = (int32_t)field_int(spec, "priority", INT32_MIN, INT32_MAX);
@@ -55,6 +60,7 @@ static void take_condition(const struct field *n, const char *type, struct kube_
 		/* An unknown reason is treated as Deferred. */
 		p->pending =
 			strcmp(reason, "Infeasible") == 0 ? RESIZE_INFEASIBLE : RESIZE_DEFERRED;
+		p->pending_real = field_time(n, "lastTransitionTime");
 		keep_message(n, p);
 	} else if (strcmp(type, "PodResizeInProgress") == 0) {
 		p->progress = strcmp(reason, "Error") == 0 ? RESIZE_ERROR : RESIZE_IN_PROGRESS;
@@ -105,6 +111,10 @@ static void read_qos(const struct field *status, struct kube_pod *p)
 
 static int read_status(const struct field *status, struct kube_pod *p)
 {
+	struct field allocated = field_object(status, "allocatedResources");
+
+	for (enum resource i = 0; i < RESOURCE_COUNT; i++)
+		p->level_allocated[i] = field_quantity(&allocated, resource_names[i], i);
 	p->observed_generation =
 		(uint64_t)field_int(status, "observedGeneration", 0, (1LL << 53) - 1);
 	p->phase = field_copy(status, "phase");

@@ -158,6 +158,7 @@ static void read_oom(const struct field *n, struct kube_container *c)
 static int read_status(const struct field *n, struct kube_container *c)
 {
 	struct field state = field_object(n, "state"), running = field_object(&state, "running");
+	struct field allocated;
 	int r;
 
 	c->started_real = field_time(&running, "startedAt");
@@ -170,6 +171,10 @@ static int read_status(const struct field *n, struct kube_container *c)
 	read_oom(n, c);
 	decode_resources(n, "resources", &c->status);
 	c->has_status = field_has(n, "resources");
+	allocated = field_object(n, "allocatedResources");
+	c->has_allocated = allocated.json != NULL;
+	for (enum resource i = 0; i < RESOURCE_COUNT; i++)
+		c->allocated[i] = field_quantity(&allocated, resource_names[i], i);
 	return field_error(n);
 }
 

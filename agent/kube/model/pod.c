@@ -64,6 +64,80 @@ uint64_t kube_pod_limit_held(const struct kube_pod *p, const struct kube_contain
 				       : c->spec.limit[r];
 }
 
+static uint64_t container_request(const struct kube_pod *p, const struct kube_container *c,
+				  enum resource r, enum kube_count how)
+{
+	uint64_t spec = c->spec.request[r], actual = c->has_status ? c->status.request[r] : 0;
+	uint64_t allocated = c->has_allocated ? c->allocated[r] : 0;
+
+	if (how == KUBE_COUNT_SPEC || c->kind == CONTAINER_INIT ||
+	    (!c->has_allocated && !c->has_status))
+		return spec;
+	/* A spec that will never be admitted takes nothing. */
+	if (how == KUBE_COUNT_SCHEDULED)
+		return highest(
+			(uint64_t[]){allocated, actual, p->pending == RESIZE_INFEASIBLE ? 0 : spec},
+			3);
+	if (c->has_allocated)
+		return allocated;
+	return p->pending != RESIZE_NOT_PENDING ? actual : spec;
+}
+
+static bool has_ended(const struct kube_pod *p)
+{
+	return strcmp(p->phase, "Succeeded") == 0 || strcmp(p->phase, "Failed") == 0;
+}
+
+/* Of the containers that run together, and of the start: sidecars go on beside all that start after
+ * them. */
+struct request_sums {
+	uint64_t running, sidecars, start;
+};
+
+static struct request_sums sums_of(const struct kube_pod *p, enum resource r, enum kube_count how)
+{
+	struct request_sums s = {0};
+
+	for (size_t i = 0; i < p->container_count; i++) {
+		const struct kube_container *c = &p->containers[i];
+		uint64_t request = container_request(p, c, r, how);
+
+		if (c->kind == CONTAINER_EPHEMERAL)
+			continue;
+		if (c->kind == CONTAINER_INIT) {
+			s.start = MAX(s.start, add_sat(s.sidecars, request));
+			continue;
+		}
+		s.running = add_sat(s.running, request);
+		if (c->kind == CONTAINER_SIDECAR)
+			s.sidecars = add_sat(s.sidecars, request);
+	}
+	return s;
+}
+
+uint64_t kube_pod_slack(const struct kube_pod *p, enum resource r)
+{
+	const struct request_sums s = sums_of(p, r, KUBE_COUNT_SPEC);
+
+	/* A sidecar's raise is one of the start too. */
+	return s.sidecars == 0 && s.start > s.running ? s.start - s.running : 0;
+}
+
+uint64_t kube_pod_request(const struct kube_pod *p, enum resource r, enum kube_count how)
+{
+	const struct request_sums s = sums_of(p, r, how);
+	uint64_t sum = MAX(s.running, s.start);
+
+	if (has_ended(p))
+		return 0;
+	if (p->level_request[r] != 0)
+		sum = how == KUBE_COUNT_ALLOCATED && p->level_allocated[r] != 0
+			      ? p->level_allocated[r]
+			      : MAX(p->level_request[r],
+				    how == KUBE_COUNT_SCHEDULED ? p->level_allocated[r] : 0);
+	return add_sat(sum, p->overhead[r]);
+}
+
 /* The text behind `word`, or NULL. */
 static const char *after(const char *at, const char *word)
 {

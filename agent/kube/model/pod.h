@@ -28,7 +28,10 @@ struct kube_container {
 	struct kube_resources spec;   /* desired */
 	struct kube_resources status; /* containerStatuses[].resources, the runtime's record */
 	bool has_status;              /* status was there */
-	uint32_t restart_on_resize;   /* RESOURCES_*: resizePolicy RestartContainer */
+	/* containerStatuses[].allocatedResources: what the kubelet has admitted. */
+	uint64_t allocated[RESOURCE_COUNT];
+	bool has_allocated;
+	uint32_t restart_on_resize; /* RESOURCES_*: resizePolicy RestartContainer */
 	bool probed;       /* has a readiness or startup probe: not Ready as soon as it runs */
 	usec_t probe_usec; /* a failing liveness probe ends it after this; 0: it has none */
 	char *id;          /* without the runtime's prefix; NULL: never started */
@@ -78,7 +81,11 @@ struct kube_pod {
 	bool once;          /* restartPolicy Never: an ended container is not restarted */
 	bool vpa;           /* a VerticalPodAutoscaler has marked it as its own */
 	bool pod_resources; /* spec.resources: pod-level, not managed */
+	uint64_t level_request[RESOURCE_COUNT];   /* of spec.resources; 0: none */
+	uint64_t level_allocated[RESOURCE_COUNT]; /* of status.allocatedResources; 0: none */
+	uint64_t overhead[RESOURCE_COUNT];
 	enum resize_pending pending;
+	usec_t pending_real; /* since when; 0: not stated */
 	enum resize_progress progress;
 	char *resize_message; /* of the condition; NULL: none */
 	char *resize_manager; /* the field manager that last wrote spec resources through /resize;
@@ -108,6 +115,21 @@ static inline const char *kube_pod_kind(const struct kube_pod *p)
 uint64_t kube_pod_limit_held(const struct kube_pod *p, const struct kube_container *c,
 			     enum resource r);
 const struct kube_container *kube_pod_container(const struct kube_pod *p, const char *name);
+
+/* What a pod takes of its node's allocatable resources. */
+enum kube_count {
+	KUBE_COUNT_SPEC,      /* its spec */
+	KUBE_COUNT_ALLOCATED, /* what the kubelet admits others beside: what it has admitted */
+	/* What the scheduler places and preempts others beside: the highest of spec, allocated and
+	 * actual. */
+	KUBE_COUNT_SCHEDULED,
+};
+/* With init containers, sidecars, overhead and pod-level requests, as both count them; 0 of a pod
+ * that has ended. */
+uint64_t kube_pod_request(const struct kube_pod *p, enum resource r, enum kube_count how);
+/* By how much the requests of its containers may rise beside an init container that requests more
+ * than they do together, so that the pod's stays. */
+uint64_t kube_pod_slack(const struct kube_pod *p, enum resource r);
 
 /* What a node lacks for a resize, out of the kubelet's message for a Deferred one:
  * "Node didn't have enough resource: cpu, requested: 1550, used: 1300, capacity: 2000"

@@ -251,6 +251,15 @@ static bool has_our_values(const struct report_facts *f)
 	return any;
 }
 
+static void note_room(struct tracked *t, const struct report_decision *d, usec_t now)
+{
+	if (!d->drafted)
+		return;
+	if (d->short_of_room && t->room_since == 0)
+		t->reporter->tally.room_waits++;
+	t->room_since = !d->short_of_room ? 0 : t->room_since != 0 ? t->room_since : now;
+}
+
 static void reporter_decide(struct tracked *t, usec_t now, struct report_decision *ret)
 {
 	struct reporter *r = t->reporter;
@@ -260,6 +269,7 @@ static void reporter_decide(struct tracked *t, usec_t now, struct report_decisio
 		report_cut_moot(t->state, now);
 	t->block = ret->block;
 	t->blocked = ret->blocked;
+	note_room(t, ret, now);
 	reporter_report_bounds(t, now);
 	t->again = ret->again;
 	/* The annotation says until then that it is refused. */

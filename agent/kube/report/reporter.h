@@ -73,6 +73,7 @@ struct reporter_options {
 struct reporter_tally {
 	uint64_t sent;
 	uint64_t answers[REPORT_ANSWER_KINDS];
+	uint64_t room_waits; /* times that a request began to wait for room on the node */
 };
 
 struct reporter;

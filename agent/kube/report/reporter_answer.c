@@ -86,6 +86,19 @@ static uint32_t resources_of(const struct kube_status *s)
 	return found;
 }
 
+/* Is what is requested the cause, and no limit? The node's capacity counts requests; a quota says
+ * what it counts: "exceeded quota: q, requested: requests.cpu=900m, used: ..., limited: ...". */
+static bool is_about_requests(const struct kube_status *s)
+{
+	const char *quota = strstr(reason_of(s->message), "exceeded quota: ");
+	const char *counted = quota != NULL ? strstr(quota, ", requested: ") : NULL;
+
+	for (uint32_t i = 0; i < s->cause_count; i++)
+		if (strcmp(s->cause[i].reason, "NodeCapacity") == 0)
+			return true;
+	return counted != NULL && strstr(counted, "limits.") == NULL;
+}
+
 struct report_answer reporter_classify(const struct kube_answer *a, struct kube_status *ret_status,
 				       bool *ret_missing)
 {
@@ -104,8 +117,10 @@ struct report_answer reporter_classify(const struct kube_answer *a, struct kube_
 		}
 	if (answer.retry_after_usec == 0)
 		answer.retry_after_usec = ret_status->retry_after_usec;
-	if (answer.kind == REPORT_ANSWER_REFUSED)
+	if (answer.kind == REPORT_ANSWER_REFUSED) {
 		answer.resources = resources_of(ret_status);
+		answer.requests = is_about_requests(ret_status);
+	}
 	/* "pods "web-0" not found" is the pod; any other 404 is the path. */
 	if (a->status == 404)
 		*ret_missing = strncmp(ret_status->message, "pods \"", 6) != 0;

@@ -20,10 +20,11 @@ struct tracked {
 	bool dirty;
 	usec_t again; /* 0: when something changes */
 	enum report_block block;
-	bool blocked;    /* as the last decision says */
-	bool unratified; /* as bounds() was called for */
-	bool tried;      /* the same, of reporter_tries() */
-	bool going_back; /* the originals are not in the spec yet */
+	bool blocked;      /* as the last decision says */
+	usec_t room_since; /* since when a request waits for room; 0: none does */
+	bool unratified;   /* as bounds() was called for */
+	bool tried;        /* the same, of reporter_tries() */
+	bool going_back;   /* the originals are not in the spec yet */
 	bool unsent; /* going_back; or the pod is no longer managed, and its resize is pending or
 		      its annotation is still there */
 	/* One at a time, but for a lead: it does not wait for the annotation. */

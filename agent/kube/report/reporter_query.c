@@ -113,7 +113,9 @@ usec_t reporter_infeasible_since(const struct reporter *r, const char *uid)
 {
 	const struct tracked *t = reporter_find(r, uid);
 
-	return t != NULL && t->state != NULL ? t->state->infeasible_since : 0;
+	if (t == NULL || t->state == NULL)
+		return 0;
+	return sooner(t->state->infeasible_since, t->room_since);
 }
 
 const char *reporter_block_text(const struct reporter *r, const char *uid)

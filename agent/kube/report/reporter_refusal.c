@@ -48,9 +48,10 @@ usec_t reporter_bound_until(const struct tracked *t, usec_t now)
 	usec_t last = 0, until;
 
 	for (size_t i = 0; i < t->state->count; i++)
-		for (size_t r = 0; r < RESOURCE_COUNT; r++)
-			if (report_allows(t->state, i, (enum resource)r, now, &until) != LIMIT_MAX)
-				last = MAX(last, until);
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			report_allows(t->state, i, (enum resource)r, now, &until);
+			last = MAX(last, until);
+		}
 	return last;
 }
 

@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A full node in virtual time: what the pods request is counted as the kubelet and the scheduler
+ * do, two replicas and their neighbours compete for what is left, and nobody is preempted for us.
+ * The kubelet admits by what it has allocated. The scheduler makes room for a deferred resize as
+ * the alpha of KEP-5836 does: it counts the highest of desired, allocated and actual of all pods
+ * and takes those of lower priority away. */
+#include "agent/cluster/cluster.h"
+#include "agent/manage/wake.h"
+#include "test/check.h"
+#include <stdio.h>
+
+#define S           USEC_PER_SEC
+#define OURS        2
+#define PODS        8
+#define ALLOCATABLE 2000
+#define RUNS        200
+#define HOURS       2
+
+/* --- what one pod counts --- */
+
+static struct kube_container app(enum container_kind kind, uint64_t spec, uint64_t allocated,
+				 uint64_t actual)
+{
+	return (struct kube_container){
+		.name = "app",
+		.kind = kind,
+		.spec = {.limit = {LIMIT_MAX, LIMIT_MAX}, .request = {spec}},
+		.status = {.limit = {LIMIT_MAX, LIMIT_MAX}, .request = {actual}},
+		.allocated = {allocated},
+		.has_status = actual != 0,
+		.has_allocated = allocated != 0,
+		.running = true,
+	};
+}
+
+static void test_counts(void)
+{
+	enum { APP = CONTAINER_APP, INIT = CONTAINER_INIT, SIDE = CONTAINER_SIDECAR };
+	static const struct {
+		const char *what;
+		struct {
+			int kind;
+			uint64_t spec, allocated, actual;
+		} container[3];
+		size_t count;
+		enum resize_pending pending;
+		const char *phase;
+		uint64_t level, level_allocated, overhead;
+		uint64_t want_allocated, want_scheduled, want_slack;
+	} rows[] = {
+		{"plain", {{APP, 300, 300, 300}}, 1, 0, "Running", 0, 0, 0, 300, 300, 0},
+		{"not started", {{APP, 300, 0, 0}}, 1, 0, "Pending", 0, 0, 0, 300, 300, 0},
+		{"ended", {{APP, 300, 300, 300}}, 1, 0, "Succeeded", 0, 0, 50, 0, 0, 0},
+		{"failed", {{APP, 300, 300, 300}}, 1, 0, "Failed", 900, 0, 50, 0, 0, 0},
+		{"raise pending",
+		 {{APP, 470, 100, 100}},
+		 1,
+		 RESIZE_DEFERRED,
+		 "Running",
+		 0,
+		 0,
+		 0,
+		 100,
+		 470,
+		 0},
+		{"never",
+		 {{APP, 9000, 100, 100}},
+		 1,
+		 RESIZE_INFEASIBLE,
+		 "Running",
+		 0,
+		 0,
+		 0,
+		 100,
+		 100,
+		 0},
+		{"being lowered", {{APP, 100, 100, 400}}, 1, 0, "Running", 0, 0, 0, 100, 400, 0},
+		{"old kubelet",
+		 {{APP, 470, 0, 100}},
+		 1,
+		 RESIZE_DEFERRED,
+		 "Running",
+		 0,
+		 0,
+		 0,
+		 100,
+		 470,
+		 0},
+		{"init",
+		 {{INIT, 500, 0, 0}, {APP, 200, 200, 200}},
+		 2,
+		 0,
+		 "Running",
+		 0,
+		 0,
+		 0,
+		 500,
+		 500,
+		 300},
+		{"sidecar before init",
+		 {{SIDE, 100, 100, 100}, {INIT, 500, 0, 0}, {APP, 200, 200, 200}},
+		 3,
+		 0,
+		 "Running",
+		 0,
+		 0,
+		 0,
+		 600,
+		 600,
+		 0},
+		{"sidecar",
+		 {{INIT, 150, 0, 0}, {SIDE, 100, 100, 100}, {APP, 200, 200, 200}},
+		 3,
+		 0,
+		 "Running",
+		 0,
+		 0,
+		 0,
+		 300,
+		 300,
+		 0},
+		{"overhead", {{APP, 300, 300, 300}}, 1, 0, "Running", 0, 0, 250, 550, 550, 0},
+		{"pod level", {{APP, 300, 300, 300}}, 1, 0, "Running", 800, 700, 0, 700, 800, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct kube_container k[3];
+		struct kube_pod p = {.phase = (char *)rows[i].phase,
+				     .containers = k,
+				     .container_count = rows[i].count,
+				     .pending = rows[i].pending,
+				     .level_request = {rows[i].level},
+				     .level_allocated = {rows[i].level_allocated},
+				     .overhead = {rows[i].overhead}};
+
+		for (size_t n = 0; n < rows[i].count; n++)
+			k[n] = app((enum container_kind)rows[i].container[n].kind,
+				   rows[i].container[n].spec, rows[i].container[n].allocated,
+				   rows[i].container[n].actual);
+		if (kube_pod_request(&p, RESOURCE_CPU, KUBE_COUNT_ALLOCATED) !=
+			    rows[i].want_allocated ||
+		    kube_pod_request(&p, RESOURCE_CPU, KUBE_COUNT_SCHEDULED) !=
+			    rows[i].want_scheduled)
+			fprintf(stderr, "%s:\n", rows[i].what);
+		CHECK_EQ(kube_pod_request(&p, RESOURCE_CPU, KUBE_COUNT_ALLOCATED),
+			 rows[i].want_allocated);
+		CHECK_EQ(kube_pod_request(&p, RESOURCE_CPU, KUBE_COUNT_SCHEDULED),
+			 rows[i].want_scheduled);
+		CHECK_EQ(kube_pod_slack(&p, RESOURCE_CPU), rows[i].want_slack);
+	}
+}
+
+/* --- the node --- */
+
+struct world_pod {
+	bool exists;
+	char uid[24];
+	int priority;
+	uint64_t spec, allocated, actual;
+	uint64_t limit, actual_limit;
+	uint64_t generation, observed;
+	enum resize_pending pending;
+	char message[128];
+	usec_t kubelet_at; /* 0: it has nothing to do */
+	/* Of the agent. */
+	struct kube_container k;
+	struct kube_pod seen;
+	usec_t shown_at; /* the watch delivers the newest object; 0: it has */
+	struct report_state *state;
+	struct report_patch patch;
+	usec_t answer_at; /* 0: no request is under way */
+	uint64_t want;
+};
+
+static struct world {
+	uint64_t seed;
+	usec_t now;
+	struct wakeup wake;
+	struct cluster c;
+	struct report_node n;
+	struct world_pod pods[PODS];
+	unsigned preempted, refused, bound, raised, waited;
+} w;
+
+static uint64_t draw(uint64_t below)
+{
+	w.seed ^= w.seed << 13;
+	w.seed ^= w.seed >> 7;
+	w.seed ^= w.seed << 17;
+	return w.seed % below;
+}
+
+static uint64_t sum(bool all, const struct world_pod *but)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < PODS; i++) {
+		const struct world_pod *p = &w.pods[i];
+
+		if (p->exists && p != but)
+			n += all ? MAX(MAX(p->spec, p->allocated), p->actual) : p->allocated;
+	}
+	return n;
+}
+
+static bool is_ours(const struct world_pod *p)
+{
+	return p < &w.pods[OURS];
+}
+
+/* The watch lags. What others write in the moment in which ours is on its way is a race that the
+ * kubelet decides, so what they do is seen at once. */
+static void shows(struct world_pod *p)
+{
+	if (p->shown_at == 0)
+		p->shown_at = w.now + (is_ours(p) ? draw(3 * S) : 0);
+}
+
+static void resize(struct world_pod *p, uint64_t request, uint64_t limit)
+{
+	if (p->spec == request && p->limit == limit)
+		return;
+	p->spec = request;
+	p->limit = limit;
+	p->generation++;
+	p->kubelet_at = w.now + 50 * USEC_PER_MSEC + draw(3 * S);
+	shows(p);
+}
+
+static void kubelet(struct world_pod *p)
+{
+	uint64_t others = sum(false, p);
+
+	if (p->kubelet_at == 0 || w.now < p->kubelet_at)
+		return;
+	p->kubelet_at = 0;
+	p->observed = p->generation;
+	p->pending = RESIZE_NOT_PENDING;
+	if (p->spec > ALLOCATABLE)
+		p->pending = RESIZE_INFEASIBLE;
+	else if (p->spec + others > ALLOCATABLE && p->spec > p->allocated)
+		p->pending = RESIZE_DEFERRED;
+	snprintf(p->message, sizeof p->message,
+		 "Node didn't have enough resource: cpu, requested: %ju, used: %ju, capacity: %d",
+		 (uintmax_t)p->spec, (uintmax_t)others, ALLOCATABLE);
+	if (p->pending == RESIZE_DEFERRED)
+		p->kubelet_at = w.now + 10 * S;
+	if (p->pending == RESIZE_NOT_PENDING) {
+		p->allocated = p->actual = p->spec;
+		p->actual_limit = p->limit;
+	}
+	shows(p);
+}
+
+static void leave(struct world_pod *p)
+{
+	p->exists = false;
+	cluster_room_gone(&w.c, p->uid);
+}
+
+/* Preempts for deferred resizes of pods that vscaled made so. */
+static void scheduler(void)
+{
+	for (size_t i = 0; i < OURS; i++)
+		for (size_t k = PODS; w.pods[i].pending == RESIZE_DEFERRED && k-- > OURS;) {
+			struct world_pod *victim = &w.pods[k];
+
+			if (!victim->exists || victim->priority >= w.pods[i].priority ||
+			    sum(true, NULL) <= ALLOCATABLE)
+				continue;
+			leave(victim);
+			w.preempted++;
+		}
+}
+
+static void come(struct world_pod *p, uint64_t request)
+{
+	static unsigned serial;
+	uint64_t limit = is_ours(p) ? 1500 : LIMIT_MAX;
+
+	*p = (struct world_pod){.exists = true, .priority = is_ours(p) ? 10 : 0};
+	snprintf(p->uid, sizeof p->uid, "uid-%u", serial++);
+	p->spec = p->allocated = p->actual = p->want = request;
+	p->limit = p->actual_limit = limit;
+	p->generation = p->observed = 1;
+	p->shown_at = w.now;
+}
+
+/* Pods come where the scheduler has room, end, and are resized by their owners; not while a request
+ * of ours is on its way. */
+static void neighbours(void)
+{
+	for (size_t i = 0; i < OURS; i++)
+		if (w.pods[i].answer_at != 0 || w.pods[i].spec > w.pods[i].allocated)
+			return;
+	for (size_t i = OURS; i < PODS; i++) {
+		struct world_pod *p = &w.pods[i];
+		uint64_t request = 50 + draw(600);
+
+		if (draw(120) != 0)
+			continue;
+		if (p->exists && draw(3) == 0)
+			leave(p);
+		else if (p->exists && p->shown_at == 0 && draw(2) == 0)
+			resize(p, request, LIMIT_MAX);
+		else if (!p->exists && sum(true, NULL) + request <= ALLOCATABLE)
+			come(p, request);
+	}
+}
+
+/* --- the agent --- */
+
+static void watch(struct world_pod *p)
+{
+	if (p->shown_at == 0 || w.now < p->shown_at)
+		return;
+	p->shown_at = 0;
+	p->k = app(CONTAINER_APP, p->spec, p->allocated, p->actual);
+	p->k.spec.limit[RESOURCE_CPU] = p->limit;
+	p->k.status.limit[RESOURCE_CPU] = p->actual_limit;
+	p->seen = (struct kube_pod){.uid = p->uid,
+				    .phase = "Running",
+				    .qos = QOS_BURSTABLE,
+				    .containers = &p->k,
+				    .container_count = 1,
+				    .generation = p->generation,
+				    .observed_generation = p->observed,
+				    .pending = p->pending,
+				    .resize_message = p->pending ? p->message : NULL,
+				    .resize_manager = p->generation > 1 ? "vscaled" : NULL};
+	cluster_room_put(&w.c, &p->seen);
+}
+
+static struct reporter_view *facts_of(struct world_pod *p)
+{
+	static struct reporter_view v;
+	struct report_resource *x = &v.containers[0].resource[RESOURCE_CPU];
+
+	v = (struct reporter_view){0};
+	reporter_fill(&p->seen, &v);
+	v.facts.active = v.facts.offered = true;
+	v.facts.controlled = CONTROLLED_REQUESTS_AND_LIMITS;
+	v.facts.room_counted = true;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		v.facts.room[r] = cluster_room_left(&w.c, &p->seen, r);
+	x->managed = true;
+	x->original_limit = 1500;
+	x->original_request = 100;
+	x->held = x->actual = 1500;
+	x->held_since = 1;
+	x->request = p->want;
+	return &v;
+}
+
+static void answer(struct world_pod *p, const struct report_tuning *t)
+{
+	const struct report_item *item = &p->patch.item[0];
+	struct report_answer ok = {.kind = REPORT_ANSWER_OK};
+	struct reporter_view *v = facts_of(p);
+	uint64_t request = p->spec, limit = p->limit;
+
+	if (item->requests & RESOURCES_CPU)
+		request = item->request[RESOURCE_CPU];
+	if (item->limits & RESOURCES_CPU)
+		limit = item->limit[RESOURCE_CPU];
+	w.raised += request > p->spec;
+	p->answer_at = 0;
+	resize(p, request, limit);
+	v->facts.generation = p->generation;
+	v->containers[0].resource[RESOURCE_CPU].spec_request = request;
+	v->containers[0].resource[RESOURCE_CPU].spec_limit = limit;
+	report_answered(t, &w.n, p->state, &v->facts, &ok, w.now);
+}
+
+static void agent(struct world_pod *p, const struct report_tuning *t)
+{
+	static struct report_decision d;
+	struct reporter_view *v = facts_of(p);
+	usec_t until;
+
+	if (p->state == NULL)
+		p->state = report_state_new(1);
+	if (p->answer_at != 0 && w.now >= p->answer_at)
+		answer(p, t);
+	w.refused += (report_observed(t, p->state, &v->facts, w.now) & REPORT_CHANGE_REFUSED) != 0;
+	w.bound += report_allows(p->state, 0, RESOURCE_CPU, w.now, &until) != LIMIT_MAX;
+	report_decide(t, &w.n, p->state, &v->facts, w.now, &d);
+	w.waited += d.short_of_room;
+	if (!d.send || p->answer_at != 0)
+		return;
+	cluster_room_sent(&w.c, &p->seen, &d.patch);
+	report_sent(p->state, &v->facts, &d.patch, w.now);
+	p->patch = d.patch;
+	p->answer_at = w.now + 20 * USEC_PER_MSEC + draw(2 * S);
+}
+
+static void step(const struct report_tuning *t)
+{
+	w.now += S;
+	w.wake.now = w.now;
+	neighbours();
+	for (size_t i = 0; i < PODS; i++)
+		if (w.pods[i].exists)
+			kubelet(&w.pods[i]);
+	scheduler();
+	for (size_t i = 0; i < PODS; i++)
+		if (w.pods[i].exists)
+			watch(&w.pods[i]);
+	for (size_t i = 0; i < OURS; i++) {
+		if (draw(300) == 0)
+			w.pods[i].want = 50 + draw(900);
+		/* A new agent: nothing is known but the objects. */
+		if (draw(1500) == 0 && w.pods[i].answer_at == 0) {
+			free(w.pods[i].state);
+			w.pods[i].state = NULL;
+		}
+		agent(&w.pods[i], t);
+	}
+}
+
+static void run(uint64_t seed)
+{
+	struct report_tuning t = report_tuning_default;
+
+	memset(&w.pods, 0, sizeof w.pods);
+	w.seed = seed * 0x9e3779b97f4a7c15ULL + 1;
+	w.n = (struct report_node){0};
+	w.now = 1000 * S;
+	w.wake.now = w.now;
+	w.c = (struct cluster){.wake = &w.wake, .node_known = true};
+	w.c.node_object.allocatable[RESOURCE_CPU] = ALLOCATABLE;
+	w.c.node_object.allocatable[RESOURCE_MEMORY] = GIB;
+	t.request_up_usec = 0;
+	t.request_down_usec = 0;
+	t.small_usec = t.up_interval_usec = t.down_interval_usec = 5 * S;
+	for (size_t i = 0; i < OURS; i++)
+		come(&w.pods[i], 100);
+	/* Full but for less than what one of us may want. */
+	for (size_t i = OURS; i < PODS; i++)
+		come(&w.pods[i], 250 + draw(40));
+	for (size_t i = 0; i < (size_t)HOURS * 3600; i++)
+		step(&t);
+	for (size_t i = 0; i < OURS; i++)
+		free(w.pods[i].state);
+	cluster_room_free(&w.c);
+}
+
+static void test_full_node(void)
+{
+	for (uint64_t seed = 0; seed < RUNS; seed++)
+		run(seed);
+	printf("%d runs of %d h: %u raised, %u s waited, %u refused, %u preempted\n", RUNS, HOURS,
+	       w.raised, w.waited, w.refused, w.preempted);
+	CHECK_EQ(w.preempted, 0);
+	CHECK_EQ(w.refused, 0);
+	CHECK_EQ(w.bound, 0); /* no limit was cut */
+	CHECK(w.raised > RUNS);
+	CHECK(w.waited > RUNS);
+}
+
+int main(void)
+{
+	test_counts();
+	test_full_node();
+	return check_result();
+}
