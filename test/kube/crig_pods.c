@@ -87,6 +87,11 @@ static cJSON *container_status(const struct rig_container *k, const cJSON *spec)
 	cJSON_AddStringToObject(s, "imageID", "sha256:0");
 	cJSON_AddStringToObject(s, "containerID", id);
 	cJSON_AddItemToObject(s, "resources", cJSON_Duplicate(resources, true));
+	if (cJSON_HasObjectItem(resources, "requests"))
+		cJSON_AddItemToObject(
+			s, "allocatedResources",
+			cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(resources, "requests"),
+					true));
 	return s;
 }
 

@@ -163,6 +163,20 @@ static void request_of_other(const char *cpu)
 	cJSON_Delete(crig_ask(&c, "PATCH", "/api/v1/namespaces/default/pods/other/resize", body));
 }
 
+/* The kubelet has carried it out. */
+static void allocated_to_other(const char *cpu)
+{
+	char body[512];
+
+	snprintf(
+		body, sizeof body,
+		"{\"status\":{\"containerStatuses\":[{\"name\":\"app\",\"state\":{\"running\":{}},"
+		"\"ready\":true,\"restartCount\":0,\"image\":\"a\",\"imageID\":\"\",\"resources\":{"
+		"\"requests\":{\"cpu\":\"%s\"}},\"allocatedResources\":{\"cpu\":\"%s\"}}]}}",
+		cpu, cpu);
+	cJSON_Delete(crig_ask(&c, "PATCH", "/api/v1/namespaces/default/pods/other/status", body));
+}
+
 /* Withdrawn, and tried again as soon as pods that vscaled does not size have given up the 850m that
  * it lacks. */
 static void test_room(void)
@@ -182,10 +196,123 @@ static void test_room(void)
 	crig_kubelet(&c, p, NULL);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
 	request_of_other("400m");
+	allocated_to_other("400m");
 	rig_run(&c.rig, 60, burn_699);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
+	/* Asked for is not given up. */
 	request_of_other("300m");
+	rig_run(&c.rig, 30, burn_699);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
+	allocated_to_other("300m");
 	CHECK(crig_until(&c, 60, burn_699, is_resized));
+	crig_close(&c);
+}
+
+#define BOTH                                                                                       \
+	"{\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/containers\":\"app\","                       \
+	"\"vscaled.dev/controlled-values\":\"RequestsAndLimits\","                                 \
+	"\"vscaled.dev/max-cpu\":\"700m\"}"
+
+static uint64_t request_of(const struct rig_pod *p)
+{
+	OWN(drop_kube_pod) struct kube_pod *pod = crig_read(&c, p);
+
+	return kube_pod_container(pod, "app")->spec.request[RESOURCE_CPU];
+}
+
+static bool request_is_higher(struct crig *x)
+{
+	return request_of(&x->rig.pod[0]) > 100;
+}
+
+static void others_request(const char *cpu)
+{
+	char body[256];
+
+	snprintf(body, sizeof body,
+		 "{\"prefix\":\"other\",\"node\":\"node-1\",\"resources\":{\"requests\":{"
+		 "\"cpu\":\"%s\"}}}",
+		 cpu);
+	crig_debug(&c, "pods", body);
+}
+
+/* A full node (7800m): the limit goes out alone, the request waits, nothing is refused; with room
+ * it follows. */
+static void test_full_node(void)
+{
+	struct rig_pod *p;
+	char *page = NULL;
+
+	crig_open(&c, NULL, NULL);
+	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", BOTH);
+	others_request("7600m");
+	crig_start(&c);
+	CHECK(crig_until(&c, 60, burn_699, is_resized));
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 60, burn_699);
+	/* There is room for memory. */
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 20, burn_699);
+	CHECK_EQ(request_of(p), 100);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 700);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
+	CHECK_EQ(crig_events(&c, "ResizeRefused"), 0);
+	CHECK_EQ(crig_http(&c, "/metrics", &page), 200);
+	CHECK(strstr(page, "vscaled_requests_waited_total 1\n") != NULL);
+	free(page);
+	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
+	CHECK(strstr(page, "no room for a higher request") != NULL);
+	free(page);
+	request_of_other("1");
+	allocated_to_other("1");
+	CHECK(crig_until(&c, 60, burn_699, request_is_higher));
+	crig_close(&c);
+}
+
+/* Without nodes: get no request is raised, and the pod says so. */
+static void test_no_node(void)
+{
+	struct rig_pod *p;
+	char *page = NULL;
+
+	crig_open(&c, NULL, NULL);
+	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", BOTH);
+	crig_fault(&c, "403", "\"match\":\"GET /api/v1/nodes\",\"count\":-1");
+	crig_start(&c);
+	CHECK(crig_until(&c, 60, burn_699, is_resized));
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 60, burn_699);
+	CHECK_EQ(request_of(p), 100);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 700);
+	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
+	CHECK(strstr(page, "the Node is not known") != NULL);
+	free(page);
+	crig_close(&c);
+}
+
+static bool back_is_sent(struct crig *x)
+{
+	return request_of(&x->rig.pod[0]) == 100;
+}
+
+/* What the node did not show: the kubelet never admits the request. It goes back, and the limit
+ * stays in the spec and in the cgroup. */
+static void test_request_infeasible(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, BOTH);
+
+	CHECK(crig_until(&c, 60, burn_699, request_is_higher));
+	crig_kubelet(&c, p, INFEASIBLE("cpu"));
+	CHECK(crig_until(&c, 30, burn_699, is_refused));
+	CHECK(crig_until(&c, 30, burn_699, back_is_sent));
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 700);
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 120, burn_699);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 700);
+	CHECK_EQ(request_of(p), 100);
+	CHECK_EQ(crig_events(&c, "Restored"), 0);
+	CHECK_EQ(crig_events(&c, "ResizeRefused"), 1);
 	crig_close(&c);
 }
 
@@ -370,6 +497,9 @@ int main(void)
 	test_infeasible_again();
 	test_deferred();
 	test_room();
+	test_full_node();
+	test_no_node();
+	test_request_infeasible();
 	test_rights();
 	test_no_rights();
 	test_not_offered();

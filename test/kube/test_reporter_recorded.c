@@ -132,6 +132,48 @@ static void test_kept(void)
 	check_answer("x", 500, "<html>upstream</html>", 0);
 }
 
+/* Which refusals are about what is requested, so that no limit is the cause. */
+static void test_requests(void)
+{
+#define QUOTA(counted)                                                                             \
+	STATUS(403, "pods \\\"limits.x\\\" is forbidden: exceeded quota: q, " counted)
+	static const struct {
+		const char *body;
+		bool requests;
+	} rows[] = {
+		{QUOTA("requested: requests.cpu=400m, used: requests.cpu=1900m, "
+		       "limited: requests.cpu=2"),
+		 true},
+		{QUOTA("requested: cpu=400m, used: cpu=1900m, limited: cpu=2"), true},
+		{QUOTA("requested: limits.cpu=400m, used: limits.cpu=1, limited: limits.cpu=1"),
+		 false},
+		{QUOTA("requested: limits.cpu=400m,requests.cpu=1, used: limits.cpu=1,"
+		       "requests.cpu=1, limited: limits.cpu=1,requests.cpu=1"),
+		 false},
+		{STATUS(403, "pods \\\"b\\\" is forbidden: maximum cpu usage per Container is 1"),
+		 false},
+		{"{\"kind\":\"Status\",\"code\":403,\"reason\":\"Forbidden\",\"message\":\"node "
+		 "didn't "
+		 "have enough allocatable resources: cpu, requested: 20000, allocatable: 3800\","
+		 "\"details\":{\"causes\":[{\"reason\":\"NodeCapacity\"}]}}",
+		 true},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct kube_answer a = {.status = 403,
+					.detail = "",
+					.body = rows[i].body,
+					.len = strlen(rows[i].body),
+					.json = true};
+		struct kube_status s;
+		bool missing;
+		struct report_answer got = reporter_classify(&a, &s, &missing);
+
+		CHECK_EQ(got.kind, REPORT_ANSWER_REFUSED);
+		CHECK_EQ(got.requests, rows[i].requests);
+	}
+}
+
 static void test_no_answer(void)
 {
 	struct kube_answer a = {.error = -1, .detail = "refused", .body = ""};
@@ -340,6 +382,7 @@ static void test_resources_named(void)
 int main(void)
 {
 	test_kept();
+	test_requests();
 	test_no_answer();
 	test_recorded("api-1.36.jsonl", 60);
 	test_recorded("api-1.33.jsonl", 60);

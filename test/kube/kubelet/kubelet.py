@@ -105,7 +105,7 @@ class Kubelet:
     def others(self, uid: str) -> Resources:
         cpu = memory = 0
         for w in self.workers.values():
-            if w.uid != uid:
+            if w.uid != uid and not w.done:
                 r = model.pod_resources(w.pod["spec"], self.checkpoints.allocated.of(w.uid)
                                         or w.desired())
                 cpu += r.cpu_request or 0
