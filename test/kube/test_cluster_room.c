@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A full node in virtual time: what the pods request is counted as the kubelet and the scheduler
- * do, two replicas and their neighbours compete for what is left, and nobody is preempted for us.
+ * do, two replicas and their neighbours compete for what is left, and no pod is preempted for us.
  * The kubelet admits by what it has allocated. The scheduler makes room for a deferred resize as
  * the alpha of KEP-5836 does: it counts the highest of desired, allocated and actual of all pods
  * and takes those of lower priority away. */

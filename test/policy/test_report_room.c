@@ -181,7 +181,7 @@ static void test_refused_limit(void)
 }
 
 /* A Guaranteed pod's limit is its request: the lead takes what fits, and no more is sent than
- * that. What is above it is growth that nobody ratifies. */
+ * that. What is above it is growth that no one ratifies. */
 static void test_guaranteed(void)
 {
 	static const struct {
