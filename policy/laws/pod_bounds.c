@@ -7,8 +7,6 @@ uint64_t pod_unratified_max(const struct pod_bounds *p, uint64_t original)
 	const struct pod_resource_bounds *m = &p->resource[RESOURCE_MEMORY];
 	uint64_t grown = scale_permille(original, p->unratified_permille);
 
-	if (p->growth_held)
-		return m->accepted;
 	if (p->unratified_permille == 0 || original == LIMIT_MAX || m->admin.max != 0)
 		return LIMIT_MAX;
 	return MAX(MAX(m->accepted, original), grown);

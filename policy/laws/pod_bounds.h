@@ -50,7 +50,8 @@ struct pod_bounds {
 	/* No higher memory limit can be ratified now (API server away, no pods/resize, refused
 	 * ...): growth ends at this share of the original. 0: it can, or there is no such bound. */
 	uint32_t unratified_permille;
-	/* A higher limit was refused, and less is being tried: growth ends at the accepted one. */
+	/* A higher limit was refused, and less is being tried: the brake holds growth below the
+	 * accepted one. */
 	bool growth_held;
 	int32_t priority; /* first key of the order when the node is short; a unit: 0 */
 	uint8_t qos;      /* second key: 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort */
@@ -66,7 +67,7 @@ struct pod_bounds {
 /* Neither ResourceQuota nor LimitRange has checked memory above the spec's limit. While it cannot
  * be ratified, growth ends at max(limit in the spec, original, original x unratified_permille).
  * LIMIT_MAX: no such bound. An administrator's maximum takes its place; an owner's max-memory does
- * not. While a raise is tried (growth_held) it ends at the limit in the spec. */
+ * not. */
 uint64_t pod_unratified_max(const struct pod_bounds *p, uint64_t original);
 /* The memory limit that others hold and may write, which use must stay below; LIMIT_MAX: none. */
 uint64_t pod_replay_max(const struct pod_bounds *p);
