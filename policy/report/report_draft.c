@@ -34,8 +34,9 @@ static uint64_t draft_room(const struct draft *d, size_t i, size_t r)
 	for (size_t k = 0; room != LIMIT_MAX && k < d->f->container_count; k++) {
 		uint64_t from = d->f->containers[k].resource[r].spec_request;
 		uint64_t to = k == i ? from : d->want[k].request[r];
+		uint64_t raise = to > from ? to - from : 0;
 
-		room -= MIN(room, to - MIN(to, from));
+		room -= MIN(room, raise);
 	}
 	if (d->now < m->ceiling_until[r] && m->ceiling.request[r] != LIMIT_MAX)
 		room = MIN(room, m->ceiling.request[r] - MIN(m->ceiling.request[r], spec));

@@ -33,120 +33,100 @@ static struct kube_container app(enum container_kind kind, uint64_t spec, uint64
 	};
 }
 
+enum { APP = CONTAINER_APP, INIT = CONTAINER_INIT, SIDE = CONTAINER_SIDECAR };
+static const struct {
+	const char *what;
+	struct {
+		int kind;
+		uint64_t spec, allocated, actual;
+	} container[3];
+	size_t count;
+	enum resize_pending pending;
+	const char *phase;
+	uint64_t level, level_allocated, overhead;
+	uint64_t want_allocated, want_scheduled, want_slack;
+} counts[] = {
+	{"plain", {{APP, 300, 300, 300}}, 1, 0, "Running", 0, 0, 0, 300, 300, 0},
+	{"not started", {{APP, 300, 0, 0}}, 1, 0, "Pending", 0, 0, 0, 300, 300, 0},
+	{"ended", {{APP, 300, 300, 300}}, 1, 0, "Succeeded", 0, 0, 50, 0, 0, 0},
+	{"failed", {{APP, 300, 300, 300}}, 1, 0, "Failed", 900, 0, 50, 0, 0, 0},
+	{"raise pending",
+	 {{APP, 470, 100, 100}},
+	 1,
+	 RESIZE_DEFERRED,
+	 "Running",
+	 0,
+	 0,
+	 0,
+	 100,
+	 470,
+	 0},
+	{"never", {{APP, 9000, 100, 100}}, 1, RESIZE_INFEASIBLE, "Running", 0, 0, 0, 100, 100, 0},
+	{"being lowered", {{APP, 100, 100, 400}}, 1, 0, "Running", 0, 0, 0, 100, 400, 0},
+	{"old kubelet", {{APP, 470, 0, 100}}, 1, RESIZE_DEFERRED, "Running", 0, 0, 0, 100, 470, 0},
+	{"init",
+	 {{INIT, 500, 0, 0}, {APP, 200, 200, 200}},
+	 2,
+	 0,
+	 "Running",
+	 0,
+	 0,
+	 0,
+	 500,
+	 500,
+	 300},
+	{"sidecar before init",
+	 {{SIDE, 100, 100, 100}, {INIT, 500, 0, 0}, {APP, 200, 200, 200}},
+	 3,
+	 0,
+	 "Running",
+	 0,
+	 0,
+	 0,
+	 600,
+	 600,
+	 0},
+	{"sidecar",
+	 {{INIT, 150, 0, 0}, {SIDE, 100, 100, 100}, {APP, 200, 200, 200}},
+	 3,
+	 0,
+	 "Running",
+	 0,
+	 0,
+	 0,
+	 300,
+	 300,
+	 0},
+	{"overhead", {{APP, 300, 300, 300}}, 1, 0, "Running", 0, 0, 250, 550, 550, 0},
+	{"pod level", {{APP, 300, 300, 300}}, 1, 0, "Running", 800, 700, 0, 700, 800, 0},
+};
+
 static void test_counts(void)
 {
-	enum { APP = CONTAINER_APP, INIT = CONTAINER_INIT, SIDE = CONTAINER_SIDECAR };
-	static const struct {
-		const char *what;
-		struct {
-			int kind;
-			uint64_t spec, allocated, actual;
-		} container[3];
-		size_t count;
-		enum resize_pending pending;
-		const char *phase;
-		uint64_t level, level_allocated, overhead;
-		uint64_t want_allocated, want_scheduled, want_slack;
-	} rows[] = {
-		{"plain", {{APP, 300, 300, 300}}, 1, 0, "Running", 0, 0, 0, 300, 300, 0},
-		{"not started", {{APP, 300, 0, 0}}, 1, 0, "Pending", 0, 0, 0, 300, 300, 0},
-		{"ended", {{APP, 300, 300, 300}}, 1, 0, "Succeeded", 0, 0, 50, 0, 0, 0},
-		{"failed", {{APP, 300, 300, 300}}, 1, 0, "Failed", 900, 0, 50, 0, 0, 0},
-		{"raise pending",
-		 {{APP, 470, 100, 100}},
-		 1,
-		 RESIZE_DEFERRED,
-		 "Running",
-		 0,
-		 0,
-		 0,
-		 100,
-		 470,
-		 0},
-		{"never",
-		 {{APP, 9000, 100, 100}},
-		 1,
-		 RESIZE_INFEASIBLE,
-		 "Running",
-		 0,
-		 0,
-		 0,
-		 100,
-		 100,
-		 0},
-		{"being lowered", {{APP, 100, 100, 400}}, 1, 0, "Running", 0, 0, 0, 100, 400, 0},
-		{"old kubelet",
-		 {{APP, 470, 0, 100}},
-		 1,
-		 RESIZE_DEFERRED,
-		 "Running",
-		 0,
-		 0,
-		 0,
-		 100,
-		 470,
-		 0},
-		{"init",
-		 {{INIT, 500, 0, 0}, {APP, 200, 200, 200}},
-		 2,
-		 0,
-		 "Running",
-		 0,
-		 0,
-		 0,
-		 500,
-		 500,
-		 300},
-		{"sidecar before init",
-		 {{SIDE, 100, 100, 100}, {INIT, 500, 0, 0}, {APP, 200, 200, 200}},
-		 3,
-		 0,
-		 "Running",
-		 0,
-		 0,
-		 0,
-		 600,
-		 600,
-		 0},
-		{"sidecar",
-		 {{INIT, 150, 0, 0}, {SIDE, 100, 100, 100}, {APP, 200, 200, 200}},
-		 3,
-		 0,
-		 "Running",
-		 0,
-		 0,
-		 0,
-		 300,
-		 300,
-		 0},
-		{"overhead", {{APP, 300, 300, 300}}, 1, 0, "Running", 0, 0, 250, 550, 550, 0},
-		{"pod level", {{APP, 300, 300, 300}}, 1, 0, "Running", 800, 700, 0, 700, 800, 0},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
 		struct kube_container k[3];
-		struct kube_pod p = {.phase = (char *)rows[i].phase,
+		struct kube_pod p = {.phase = (char *)counts[i].phase,
 				     .containers = k,
-				     .container_count = rows[i].count,
-				     .pending = rows[i].pending,
-				     .level_request = {rows[i].level},
-				     .level_allocated = {rows[i].level_allocated},
-				     .overhead = {rows[i].overhead}};
+				     .container_count = counts[i].count,
+				     .pending = counts[i].pending,
+				     .level_request = {counts[i].level},
+				     .level_allocated = {counts[i].level_allocated},
+				     .overhead = {counts[i].overhead}};
 
-		for (size_t n = 0; n < rows[i].count; n++)
-			k[n] = app((enum container_kind)rows[i].container[n].kind,
-				   rows[i].container[n].spec, rows[i].container[n].allocated,
-				   rows[i].container[n].actual);
+		for (size_t n = 0; n < counts[i].count; n++)
+			k[n] = app((enum container_kind)counts[i].container[n].kind,
+				   counts[i].container[n].spec, counts[i].container[n].allocated,
+				   counts[i].container[n].actual);
 		if (kube_pod_request(&p, RESOURCE_CPU, KUBE_COUNT_ALLOCATED) !=
-			    rows[i].want_allocated ||
+			    counts[i].want_allocated ||
 		    kube_pod_request(&p, RESOURCE_CPU, KUBE_COUNT_SCHEDULED) !=
-			    rows[i].want_scheduled)
-			fprintf(stderr, "%s:\n", rows[i].what);
+			    counts[i].want_scheduled)
+			fprintf(stderr, "%s:\n", counts[i].what);
 		CHECK_EQ(kube_pod_request(&p, RESOURCE_CPU, KUBE_COUNT_ALLOCATED),
-			 rows[i].want_allocated);
+			 counts[i].want_allocated);
 		CHECK_EQ(kube_pod_request(&p, RESOURCE_CPU, KUBE_COUNT_SCHEDULED),
-			 rows[i].want_scheduled);
-		CHECK_EQ(kube_pod_slack(&p, RESOURCE_CPU), rows[i].want_slack);
+			 counts[i].want_scheduled);
+		CHECK_EQ(kube_pod_slack(&p, RESOURCE_CPU), counts[i].want_slack);
 	}
 }
 

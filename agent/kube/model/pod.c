@@ -101,11 +101,12 @@ static struct request_sums sums_of(const struct kube_pod *p, enum resource r, en
 	for (size_t i = 0; i < p->container_count; i++) {
 		const struct kube_container *c = &p->containers[i];
 		uint64_t request = container_request(p, c, r, how);
+		uint64_t beside = add_sat(s.sidecars, request);
 
 		if (c->kind == CONTAINER_EPHEMERAL)
 			continue;
 		if (c->kind == CONTAINER_INIT) {
-			s.start = MAX(s.start, add_sat(s.sidecars, request));
+			s.start = beside > s.start ? beside : s.start;
 			continue;
 		}
 		s.running = add_sat(s.running, request);
