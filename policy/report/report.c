@@ -285,7 +285,7 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 	d.leads = leads(&d);
 	ret->drafted = !held_back(&d);
 	sends = ret->drafted && drafted(&d);
-	ret->short_of_room = d.short_of_room;
+	ret->short_of_room = d.short_of_room && !f->room_unknown;
 	ret->blocked |= lacks_room(&d);
 	if (!sends)
 		ret->again = sooner(ret->again, report_lead_again(s, ret->moot, now));

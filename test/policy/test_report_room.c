@@ -68,6 +68,7 @@ static void test_request_waits(void)
 		g.f.room_unknown = true;
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.block, REPORT_BLOCK_NODE);
+		CHECK(!g.d.short_of_room); /* no reason to evict it */
 		g.f.room_unknown = false;
 		bound(&g, 200, 0);
 		CHECK(rig_decide(&g));
