@@ -54,3 +54,15 @@ int cg_count_threads(struct cg *c, uint32_t *ret)
 		*ret = (uint32_t)MIN(count, UINT32_MAX);
 	return r;
 }
+
+int cg_may_swap(struct cg *c, bool *ret)
+{
+	char text[CG_TEXT_BYTES];
+	int len = cg_text_read(c->dir, "memory.swap.max", text);
+	uint64_t max;
+	int r = len < 0 ? len : cg_parse_limit(text, (size_t)len, &max);
+
+	if (r == 0)
+		*ret = max != 0;
+	return r;
+}

@@ -105,6 +105,8 @@ void cluster_node_check(struct cluster *c);
 void cluster_node_tick(struct cluster *c);
 /* What it said last; NULL: not known, or no right to it (nodes: get). */
 const struct kube_node *cluster_node_of(const struct cluster *c);
+/* May its kubelet be sent lower memory limits? Not while its release is not known. */
+bool cluster_node_decreases(const struct cluster *c);
 void cluster_node_free(struct cluster *c);
 
 /* --- cluster_view.c: hooks */

@@ -220,6 +220,7 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 	ret->growing = watched && grows(m, ret->use_bytes);
 	ret->grew_at = MAX(c->mem.last_growth, c->started_at);
 	ret->replayed = m->host->cpu_manager;
+	ret->swaps = c->pod.swaps;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		fill_resource(m, r, back, &ret->resource[r]);
 		if (back)
@@ -382,6 +383,7 @@ int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret)
 		ret->facts.pending_usec = c->wake->now_real - p->spec->pending_real;
 	ret->facts.room_counted = true;
 	ret->facts.room_unknown = cluster_node_of(c) == NULL;
+	ret->facts.no_decrease = !cluster_node_decreases(c);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		ret->facts.room[r] = cluster_room_left(c, p->spec, r);
 	ret->mode = mode_shown(p);

@@ -8,6 +8,7 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "cgroup/kubepods.h"
+#include <limits.h>
 #include <stdio.h>
 
 /* A cgroup may outlive its pod for a moment, or appear a moment after the pod is listed. */
@@ -54,6 +55,27 @@ void cluster_node_tick(struct cluster *c)
 const struct kube_node *cluster_node_of(const struct cluster *c)
 {
 	return c->node_known ? &c->node_object : NULL;
+}
+
+/* From this release on a kubelet takes a lower memory limit without pod-level statistics; before,
+ * it panics (kubernetes#141100, mended for 1.38). No mended patch release is known: 1.36.3 took
+ * lower limits on a cluster with containerd. 1.33 has no such check, and its API server refuses
+ * them. */
+static const struct {
+	unsigned minor, patch;
+} faulty_before[] = {{34, UINT_MAX}, {35, UINT_MAX}, {36, 3}, {37, UINT_MAX}};
+
+bool cluster_node_decreases(const struct cluster *c)
+{
+	unsigned minor, patch;
+
+	if (!c->node_known ||
+	    sscanf(c->node_object.kubelet_version, "v1.%u.%u", &minor, &patch) != 2)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(faulty_before); i++)
+		if (minor == faulty_before[i].minor)
+			return patch >= faulty_before[i].patch;
+	return true;
 }
 
 void cluster_node_free(struct cluster *c)

@@ -25,6 +25,7 @@ static const enum report_view_state states[REPORT_BLOCK_COUNT] = {
 	[REPORT_BLOCK_CONTESTED] = REPORT_VIEW_REFUSED,
 	[REPORT_BLOCK_ROOM] = REPORT_VIEW_WAITING,
 	[REPORT_BLOCK_NODE] = REPORT_VIEW_WAITING,
+	[REPORT_BLOCK_DECREASE] = REPORT_VIEW_CGROUP_ONLY,
 };
 
 static void fill_report(const struct cluster *c, const struct kube_pod *pod,

@@ -147,6 +147,9 @@ void pod_set_bounds(struct managed *m)
 	b.heap = c->heap;
 	b.replay_mem_bytes = spec_replay_bytes(m, c);
 	b.probe_usec = c->probe_usec;
+	/* LimitedSwap gives swap to Burstable pods alone. */
+	if (s->qos == QOS_BURSTABLE && m->cgroup.cg != NULL)
+		(void)cg_may_swap(m->cgroup.cg, &b.swaps);
 	if (b.replay_mem_bytes == 0 || m->cgroup.cg == NULL ||
 	    cg_count_threads(m->cgroup.cg, &b.threads) < 0)
 		b.threads = 0;

@@ -45,6 +45,7 @@ const char *pod_excluded(const struct host *host, const struct kube_pod *s, bool
 		{s->windows, "a Windows pod"},
 		{s->vpa, "a VerticalPodAutoscaler sizes it: see its annotations vpa..."},
 		{s->pod_resources, "its resources are set for the pod as a whole"},
+		{s->claims, "it gets CPU or memory by ResourceClaims, beside its limits"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)

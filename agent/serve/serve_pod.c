@@ -19,6 +19,8 @@ static const char *request_stays(const struct pod_bounds *b, enum resource r)
 {
 	if (b->requests_stay & (1u << r))
 		return "a HorizontalPodAutoscaler scales by its utilisation";
+	if (b->swaps && r == RESOURCE_MEMORY)
+		return "the kubelet resizes no memory request of a container that may swap";
 	return b->requests_unknown && !b->guaranteed
 		       ? "whether a HorizontalPodAutoscaler depends on it is not known yet"
 		       : NULL;

@@ -35,10 +35,10 @@ static uint64_t heap_bound(const struct control *c)
 		   round_down(c->resource[RESOURCE_MEMORY].limit, MEM_PAGE_BYTES));
 }
 
-/* A HorizontalPodAutoscaler depends on it, or may do so. */
+/* A HorizontalPodAutoscaler depends on it, or may do so; or the kubelet takes no other. */
 static bool request_stays(const struct control *c, enum resource r)
 {
-	return (c->pod.requests_stay & (1u << r)) != 0 ||
+	return (c->pod.swaps && r == RESOURCE_MEMORY) || (c->pod.requests_stay & (1u << r)) != 0 ||
 	       (c->pod.requests_unknown && !c->pod.guaranteed);
 }
 

@@ -45,6 +45,7 @@ struct pod_bounds {
 	/* RESOURCES_*: whose request stays, as a HorizontalPodAutoscaler scales by its utilisation.
 	 */
 	uint32_t requests_stay;
+	bool swaps;            /* the kubelet takes no other request of memory */
 	bool ranges_unknown;   /* LimitRanges were not read yet */
 	bool requests_unknown; /* that is not known yet: requests of Burstable pods wait */
 	/* No higher memory limit can be ratified now (API server away, no pods/resize, refused

@@ -53,6 +53,9 @@ const char *report_block_name(enum report_block h)
 		[REPORT_BLOCK_CONTESTED] = "another writer lowers the memory limit",
 		[REPORT_BLOCK_ROOM] = "the node has no room for a higher request",
 		[REPORT_BLOCK_NODE] = "no request is raised: the Node is not known (nodes, get)",
+		[REPORT_BLOCK_DECREASE] =
+			"no lower memory limit is sent to Kubernetes 1.33, or to a kubelet that is "
+			"not known to be without the fault kubernetes#141100",
 	};
 
 	return h < REPORT_BLOCK_COUNT ? names[h] : "?";
@@ -197,7 +200,7 @@ static bool any_growing(const struct report_facts *f)
  * lower limit keeps the higher one for good. */
 static bool original_is_due(const struct draft *d)
 {
-	if (d->now < d->n->no_decrease_until)
+	if (d->now < d->n->no_decrease_until || d->f->no_decrease)
 		return false;
 	for (size_t i = 0; i < d->f->container_count; i++) {
 		const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
@@ -223,6 +226,8 @@ static void send_nothing(struct draft *d)
 		      sooner(again, add_sat(d->now, d->t->up_interval_usec)));
 	else if (d->short_of_room && !d->asked_again)
 		block(d, d->f->room_unknown ? REPORT_BLOCK_NODE : REPORT_BLOCK_ROOM, again);
+	else if (d->kept_high && !d->asked_again)
+		block(d, REPORT_BLOCK_DECREASE, again);
 	else
 		block(d, d->asked_again ? REPORT_BLOCK_REFUSED : REPORT_BLOCK_NONE, again);
 }

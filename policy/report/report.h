@@ -100,6 +100,7 @@ struct report_container {
 	bool replayed; /* the runtime may write its recorded limits at any moment (CPU manager) */
 	bool running;
 	bool limits_only; /* vscaled leaves its requests alone, though not those of the whole pod */
+	bool swaps;       /* the kubelet takes no other memory request of it */
 };
 
 struct report_facts {
@@ -121,6 +122,7 @@ struct report_facts {
 	bool adopting;     /* its owner has resized it, and the new value is not adopted yet */
 	bool room_counted; /* room[] bounds what is sent */
 	bool room_unknown; /* nothing is known of the node: room[] is 0 */
+	bool no_decrease; /* the kubelet may fail on a memory limit below what it has carried out */
 	uint64_t room[RESOURCE_COUNT]; /* by this much requests may rise together */
 	enum controlled_values controlled;
 	const struct report_container *containers; /* in the order of the spec */
@@ -301,6 +303,7 @@ enum report_block {
 	REPORT_BLOCK_CONTESTED, /* an external writer keeps lowering the memory limit */
 	REPORT_BLOCK_ROOM,      /* a request waits for room on the node */
 	REPORT_BLOCK_NODE,      /* ... because nothing is known of the node */
+	REPORT_BLOCK_DECREASE,  /* a lower memory limit, which server or kubelet does not take */
 	REPORT_BLOCK_COUNT
 };
 const char *report_block_name(enum report_block h);

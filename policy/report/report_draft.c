@@ -29,6 +29,8 @@ static uint64_t draft_room(const struct draft *d, size_t i, size_t r)
 	uint64_t room = d->f->room_counted ? d->f->room[r] : LIMIT_MAX;
 	uint64_t spec = d->f->containers[i].resource[r].spec_request;
 
+	if (r == RESOURCE_MEMORY && d->f->containers[i].swaps)
+		return 0;
 	if (d->back && d->s->back != BACK_NONE)
 		return LIMIT_MAX;
 	for (size_t k = 0; room != LIMIT_MAX && k < d->f->container_count; k++) {
@@ -157,20 +159,35 @@ static uint64_t rounded(size_t r, uint64_t spec, uint64_t want)
 	return up == round_up(spec, quantum_of(r)) ? spec : up;
 }
 
+/* The lowest memory limit that API server and kubelet take. Above what the kubelet has carried out
+ * a lower one is no decrease to it. */
+static uint64_t draft_lowest(const struct draft *d, size_t i)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
+
+	if (d->now < d->n->no_decrease_until)
+		return x->spec_limit;
+	if (!d->f->no_decrease)
+		return 0;
+	return x->reported != 0 ? MIN(x->reported, x->spec_limit) : x->spec_limit;
+}
+
 /* Memory: room for the kubelet's delay, and whether the limit may be lowered now. Notes when. */
 static uint64_t wanted_memory(struct draft *d, size_t i, uint64_t spec, uint64_t want)
 {
 	bool back = d->back || goes_back(&d->f->containers[i].resource[RESOURCE_MEMORY]);
 	uint64_t floor = draft_floor(d, i);
-	uint64_t least = MIN(spec, floor);
+	uint64_t least = MIN(spec, floor), taken = draft_lowest(d, i);
 
 	if (want > spec)
 		return MAX(want, floor);
 	/* No cgroup holds headroom that is being cut: it may be lowered while memory grows. */
-	if (d->now < d->n->no_decrease_until || (d->growing && !is_cut(d)))
+	if (d->growing && !is_cut(d))
 		return spec;
 	/* Missing room alone is no reason for a change. */
 	want = MAX(want, least);
+	d->kept_high |= want < taken;
+	want = MAX(want, taken);
 	/* When a value goes back, the cgroup was lowered first. */
 	if (want == spec || back || d->now >= d->lower_at)
 		return want;
@@ -226,7 +243,7 @@ static uint64_t wanted_request(struct draft *d, size_t i, size_t r, uint64_t lim
 	const struct report_memory *m = &d->s->container[i];
 	uint64_t want = x->spec_request;
 
-	if (want == 0 || !ratifiable(x))
+	if (want == 0 || !ratifiable(x) || (r == RESOURCE_MEMORY && d->f->containers[i].swaps))
 		return want;
 	if (d->f->guaranteed)
 		return limit;

@@ -20,6 +20,7 @@ struct draft {
 	bool big, up, down, memory_up, memory_later, any;
 	bool handed_back; /* a value of it goes back to its original */
 	bool short_of_room;
+	bool kept_high;     /* a memory limit is not lowered: server or kubelet does not take it */
 	usec_t asked_again; /* when the first refusal that binds ends; 0: none does */
 	usec_t later;       /* when the first lease ends; 0: none runs */
 	struct report_values want[REPORT_CONTAINERS_MAX];

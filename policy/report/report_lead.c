@@ -68,11 +68,11 @@ usec_t report_lower_at(const struct report_state *s, const struct report_facts *
 	return add_sat(newest, LOWER_QUIET_USEC);
 }
 
-/* Can a memory limit in the spec not be lowered again? The release that accepts no lower limits
+/* Can a memory limit in the spec not be lowered again? The API server that accepts no lower limits
  * does not report the observed generation. */
 static bool is_final(const struct report_node *n, const struct report_facts *f, usec_t now)
 {
-	return f->observed_generation == 0 || now < n->no_decrease_until;
+	return f->observed_generation == 0 || f->no_decrease || now < n->no_decrease_until;
 }
 
 usec_t report_ahead(const struct report_tuning *t, const struct report_node *n,

@@ -72,7 +72,7 @@ struct rig_pod {
 	const char *phase;
 	const char *qos_class; /* of the path: "", "burstable" */
 	enum qos_class qos;
-	bool deleting, mirror, windows, once, pod_resources, vpa, started_long_ago;
+	bool deleting, mirror, windows, once, pod_resources, claims, vpa, started_long_ago;
 	bool resize_ours;  /* managedFields name vscaled for the resize */
 	usec_t ready_real; /* since when all containers are ready; 0: they are not */
 	uint64_t generation;

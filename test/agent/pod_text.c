@@ -61,11 +61,12 @@ char *pod_text(const struct kube_pod *p)
 		qos[p->qos], p->phase, or_none(p->priority_class), p->priority);
 	if (p->containers_ready_real != 0)
 		fprintf(f, "ready-since=%llu\n", (unsigned long long)p->containers_ready_real);
-	fprintf(f, "flags=%s%s%s%s%s%s pending=%s progress=%s manager=%s message=%s\n",
+	fprintf(f, "flags=%s%s%s%s%s%s%s pending=%s progress=%s manager=%s message=%s\n",
 		p->ready ? "ready " : "", p->deleting ? "deleting " : "",
 		p->mirror ? "mirror " : "", p->windows ? "windows " : "", p->once ? "once " : "",
-		p->pod_resources ? "pod-resources " : "", pendings[p->pending],
-		progresses[p->progress], or_none(p->resize_manager), or_none(p->resize_message));
+		p->pod_resources ? "pod-resources " : "", p->claims ? "claims " : "",
+		pendings[p->pending], progresses[p->progress], or_none(p->resize_manager),
+		or_none(p->resize_message));
 	if (p->labels != NULL || p->owned || p->vpa)
 		fprintf(f, "%s%s%slabels=%s\n", p->owner != NULL ? p->owner : "",
 			p->owned ? " owned " : "", p->vpa ? "vpa " : "", or_none(p->labels));

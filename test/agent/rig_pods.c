@@ -219,6 +219,7 @@ struct kube_pod *rig_pod_spec(const struct rig_pod *p)
 		.windows = p->windows,
 		.once = p->once,
 		.pod_resources = p->pod_resources,
+		.claims = p->claims,
 		.vpa = p->vpa,
 		.resize_ours = p->resize_ours,
 		.annotations = calloc(3, sizeof *s->annotations),

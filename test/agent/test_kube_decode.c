@@ -197,6 +197,11 @@ static const struct row good[] = {
 	{"\"nodeName\"", "\"resources\":{\"limits\":{\"cpu\":\"1\"}},\"nodeName\"",
 	 "flags=ready pod-resources "},
 	{"\"nodeName\"", "\"resources\":{},\"nodeName\"", "flags=ready  "},
+	{"\"phase\"",
+	 "\"nodeAllocatableResourceClaimStatuses\":[{\"resourceClaimName\":\"cpus\","
+	 "\"containers\":[\"app\"],\"mapping\":[{\"name\":\"cpu\",\"quantity\":\"2\"}]}],\"phase\"",
+	 "flags=ready claims "},
+	{"\"phase\"", "\"nodeAllocatableResourceClaimStatuses\":[],\"phase\"", "flags=ready  "},
 	{"\"generation\":3", "\"generation\":3,\"deletionTimestamp\":\"2026-11-20T08:20:52Z\"",
 	 "flags=ready deleting "},
 	{"NotRequired", "RestartContainer", "restart=2 "},

@@ -39,9 +39,11 @@ static void test_left_out_and_reported(void)
 	struct rig r;
 	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
 	struct listing l;
-	bool *flags[] = {&p->mirror, &p->windows, &p->pod_resources, &p->vpa, &p->deleting};
-	const char *const words[] = {"static", "Windows", "as a whole", "VerticalPodAutoscaler",
-				     "deleted"};
+	bool *flags[] = {&p->mirror, &p->windows, &p->pod_resources,
+			 &p->claims, &p->vpa,     &p->deleting};
+	const char *const words[] = {
+		"static", "Windows", "as a whole", "ResourceClaims", "VerticalPodAutoscaler",
+		"deleted"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
 		*flags[i] = true;

@@ -488,6 +488,41 @@ static void test_no_decrease(void)
 	crig_close(&c);
 }
 
+static bool limit_is_back(struct crig *x)
+{
+	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY) <= 64 * MIB;
+}
+
+/* A kubelet that may panic on a lower memory limit is sent none: what use no longer needs, and the
+ * original, stay in the cgroup, and explain says why. */
+static void test_kubelet_fails(const char *node, bool lowered)
+{
+	struct rig_pod *p;
+	char *page;
+	uint64_t spec;
+
+	crig_open(&c, NULL, NULL);
+	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
+	cJSON_Delete(crig_ask(&c, "PATCH", "/api/v1/nodes/node-1/status", node));
+	crig_start(&c);
+	CHECK(crig_until(&c, 80, grow, memory_is_reported));
+	crig_kubelet(&c, p, NULL);
+	spec = crig_spec(&c, p, "app", RESOURCE_MEMORY);
+	rig_run(&c.rig, 120, shrunk);
+	if (!lowered) {
+		CHECK(crig_spec(&c, p, "app", RESOURCE_MEMORY) >= spec);
+		CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
+		CHECK(strstr(page, "kubernetes#141100") != NULL);
+		free(page);
+	}
+	crig_annotate(&c, p, "mode", NULL);
+	CHECK_EQ(crig_until(&c, 60, shrunk, limit_is_back), lowered);
+	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 64 * MIB);
+	crig_close(&c);
+}
+
+#define KUBELET(release) "{\"status\":{\"nodeInfo\":{\"kubeletVersion\":\"" release "\"}}}"
+
 int main(void)
 {
 	test_quota();
@@ -504,5 +539,7 @@ int main(void)
 	test_no_rights();
 	test_not_offered();
 	test_no_decrease();
+	test_kubelet_fails(KUBELET("v1.35.2"), false);
+	test_kubelet_fails(KUBELET("v1.36.3"), true);
 	return check_result();
 }

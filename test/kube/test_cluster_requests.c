@@ -210,6 +210,34 @@ static void test_autoscalers_fail(void)
 	crig_close(&c);
 }
 
+static void may_swap(const struct rig_pod *p)
+{
+	rig_put(&c.rig, app_of(p), "memory.swap.max", "268435456\n");
+}
+
+/* The kubelet takes no other memory request of a container that may swap: CPU's moves, memory's
+ * stays, and explain says why. */
+static void test_swaps(void)
+{
+	struct rig_pod *p;
+	char *page;
+
+	if (!crig_open(&c, NULL, NULL))
+		exit(check_skip("no test API server: is there a python3?"));
+	p = crig_pod_with(&c, DRIVER_CGROUPFS, "web-0", REQUESTS("RequestsAndLimits"),
+			  WITH_REQUESTS);
+	may_swap(p);
+	crig_start(&c);
+	CHECK(crig_until(&c, 60, burn_300, cpu_is_higher));
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 120, burn_300);
+	CHECK_EQ(request(RESOURCE_MEMORY), 16 * MIB);
+	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
+	CHECK(strstr(page, "of a container that may swap") != NULL);
+	free(page);
+	crig_close(&c);
+}
+
 /* Requests alone do not move under LimitsOnly, nor where the pod has none. */
 static void test_stays(const char *annotations, const char *containers, uint64_t milli)
 {
@@ -227,6 +255,7 @@ int main(void)
 	test_lost_records();
 	test_autoscaled();
 	test_autoscalers_fail();
+	test_swaps();
 	test_stays(REQUESTS("LimitsOnly"), WITH_REQUESTS, 100);
 	test_stays(REQUESTS("RequestsAndLimits"), CONTAINERS(""), 0);
 	return check_result();

@@ -438,8 +438,34 @@ static void test_full_node(void)
 	CHECK(w.waited > RUNS);
 }
 
+/* Only to a kubelet without the fault are lower memory limits sent. */
+static void test_decreases(void)
+{
+	static const struct {
+		const char *release;
+		bool sent;
+	} rows[] = {
+		{"v1.33.5", true},         {"v1.34.0", false},      {"v1.34.9", false},
+		{"v1.35.2-gke.1", false},  {"v1.36.0", false},      {"v1.36.2", false},
+		{"v1.36.3-eks-1", true},   {"v1.36.10+k3s1", true}, {"v1.37.0", false},
+		{"v1.38.0-alpha.1", true}, {"v1.40.12", true},      {"", false},
+		{"v1.36", false},          {"unknown", false},
+	};
+	struct cluster x = {.node_known = true};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		snprintf(x.node_object.kubelet_version, sizeof x.node_object.kubelet_version, "%s",
+			 rows[i].release);
+		CHECK_EQ(cluster_node_decreases(&x), rows[i].sent);
+	}
+	snprintf(x.node_object.kubelet_version, sizeof x.node_object.kubelet_version, "v1.33.5");
+	x.node_known = false;
+	CHECK(!cluster_node_decreases(&x));
+}
+
 int main(void)
 {
+	test_decreases();
 	test_counts();
 	test_full_node();
 	return check_result();

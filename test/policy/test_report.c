@@ -178,7 +178,7 @@ static void test_memory_sinks(void)
 		CHECK_EQ(rig_limit(&g, 0, MEM), 200 * MIB);
 		g.n.no_decrease_until = g.now + S;
 		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_NONE);
+		CHECK_EQ(g.d.block, REPORT_BLOCK_DECREASE);
 		g.now += S;
 		CHECK(rig_decide(&g));
 		/* Never below use and margin, and never below the request. */

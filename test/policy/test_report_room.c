@@ -100,6 +100,46 @@ static void test_restore(void)
 	}
 }
 
+/* The kubelet takes no other memory request of a container that may swap: its limit goes alone, in
+ * no case further than a LimitRange's ratio lets it without the request. */
+static void test_swaps(void)
+{
+	WITH(g)
+	{
+		want_more(&g);
+		g.c[0].swaps = true;
+		rig_set_held(&g, 0, MEM, 512 * MIB);
+		rig_res(&g, 0, MEM)->request = 300 * MIB;
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 512 * MIB);
+		CHECK_EQ(rig_request(&g, 0, MEM), 0);
+		CHECK_EQ(rig_request(&g, 0, CPU), 800);
+		rig_res(&g, 0, MEM)->request = 64 * MIB;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_request(&g, 0, MEM), 0);
+		rig_res(&g, 0, MEM)->ratio_permille = 3000;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 384 * MIB);
+		CHECK_EQ(rig_request(&g, 0, MEM), 0);
+		/* A lead, and the way back. */
+		g.c[0].use_bytes = 250 * MIB;
+		g.c[0].slope_bps = 10 * MIB;
+		g.c[0].growing = true;
+		CHECK(rig_decide(&g));
+		CHECK(rig_limit(&g, 0, MEM) > 256 * MIB && rig_limit(&g, 0, MEM) <= 384 * MIB);
+		CHECK_EQ(rig_request(&g, 0, MEM), 0);
+		g.c[0].growing = false;
+		g.c[0].slope_bps = 0;
+		g.f.restoring = true;
+		rig_res(&g, 0, MEM)->spec_limit = 512 * MIB;
+		rig_res(&g, 0, MEM)->original_request = 64 * MIB;
+		CHECK(rig_decide(&g));
+		CHECK(rig_limit(&g, 0, MEM) != 0);
+		CHECK_EQ(rig_request(&g, 0, MEM), 0);
+	}
+}
+
 enum how { DEFERRED, INFEASIBLE, NODE_CAPACITY, QUOTA };
 
 static void refuse(struct report_rig *g, enum how how)
@@ -226,6 +266,7 @@ int main(void)
 {
 	test_takes_what_fits();
 	test_containers_share();
+	test_swaps();
 	test_request_waits();
 	test_restore();
 	for (enum how how = DEFERRED; how <= QUOTA; how++)

@@ -112,7 +112,9 @@ static void read_qos(const struct field *status, struct kube_pod *p)
 static int read_status(const struct field *status, struct kube_pod *p)
 {
 	struct field allocated = field_object(status, "allocatedResources");
+	struct field claims = field_array(status, "nodeAllocatableResourceClaimStatuses");
 
+	p->claims = cJSON_GetArraySize(claims.json) > 0;
 	for (enum resource i = 0; i < RESOURCE_COUNT; i++)
 		p->level_allocated[i] = field_quantity(&allocated, resource_names[i], i);
 	p->observed_generation =

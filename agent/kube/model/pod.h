@@ -81,6 +81,7 @@ struct kube_pod {
 	bool once;          /* restartPolicy Never: an ended container is not restarted */
 	bool vpa;           /* a VerticalPodAutoscaler has marked it as its own */
 	bool pod_resources; /* spec.resources: pod-level, not managed */
+	bool claims;        /* ResourceClaims give it CPU or memory beside its spec (KEP-5517) */
 	uint64_t level_request[RESOURCE_COUNT];   /* of spec.resources; 0: none */
 	uint64_t level_allocated[RESOURCE_COUNT]; /* of status.allocatedResources; 0: none */
 	uint64_t overhead[RESOURCE_COUNT];

@@ -230,6 +230,7 @@ static bool passes(const struct report_decision *d)
 	case REPORT_BLOCK_NONE:
 	case REPORT_BLOCK_INACTIVE:
 	case REPORT_BLOCK_REFUSED:
+	case REPORT_BLOCK_DECREASE:
 		return false;
 	default:
 		return true;

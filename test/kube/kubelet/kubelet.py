@@ -340,5 +340,5 @@ class Kubelet:
             "addresses": [{"type": "InternalIP", "address": self.options.ip}],
             "nodeInfo": {"machineID": "", "systemUUID": "", "bootID": "", "kernelVersion": "",
                          "osImage": "lab", "containerRuntimeVersion": "containerd://1",
-                         "kubeletVersion": f"v{version}.0", "kubeProxyVersion": "",
+                         "kubeletVersion": f"v{version}.3", "kubeProxyVersion": "",
                          "operatingSystem": "linux", "architecture": "amd64"}}}, MERGE)
