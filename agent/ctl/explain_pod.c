@@ -79,7 +79,7 @@ static void print_report(const struct screen *pod)
 		[REPORT_VIEW_SENT] = "sent, not yet carried out by the kubelet",
 		[REPORT_VIEW_DEFERRED] = "sent, deferred by the kubelet: the node lacks room",
 		[REPORT_VIEW_REFUSED] = "refused",
-		[REPORT_VIEW_CGROUP_ONLY] = "in the cgroup only: the API server does not accept it",
+		[REPORT_VIEW_CGROUP_ONLY] = "in the cgroup only",
 	};
 	const struct screen report = {pod->c, json_object(pod->json, "report"), pod->which};
 	const char *state = json_text(report.json, "state");
@@ -124,8 +124,8 @@ static void print_lead(const struct ctl *c, const struct screen *s)
 			paint_off(c, PAINT_BAD));
 	if (json_amount(s->json, "ahead_usec") != 0)
 		render_row(s, "headroom",
-			   "[the spec's limit covers {span:ahead_usec} of growth: this API server "
-			   "accepts no lower limit later]");
+			   "[the spec's limit covers {span:ahead_usec} of growth: no lower limit "
+			   "can be sent later]");
 }
 
 /* "; TITLE at least A, at most B"; nothing when neither is set. */
