@@ -35,14 +35,6 @@ static bool may_report(const struct managed *m)
 	       m->state == UNIT_MANAGED && m->originals.saved;
 }
 
-/* The originals are in its cgroup again. Memory that did not fit is left, in the spec too. */
-static bool is_back(const struct managed *m, enum resource r)
-{
-	return persist_has(m) && (m->cgroup.cg == NULL || r != RESOURCE_MEMORY ||
-				  m->control.kernel.mem_max ==
-					  persist_original_limit(m, r, m->control.kernel.mem_max));
-}
-
 /* A ratified value is restored in the spec also when the container is no longer sized. */
 static bool is_reported(const struct managed *m, enum resource r, bool back)
 {
@@ -50,9 +42,7 @@ static bool is_reported(const struct managed *m, enum resource r, bool back)
 
 	if (c->gave_way & (1u << r))
 		return false;
-	if (back)
-		return is_back(m, r);
-	return (c->resource[r].managed || control_sizes_request(c, r)) && may_report(m);
+	return back || ((c->resource[r].managed || control_sizes_request(c, r)) && may_report(m));
 }
 
 static bool is_given_back(const struct managed *m)
@@ -60,6 +50,12 @@ static bool is_given_back(const struct managed *m)
 	return (!m->container.annotated || m->container.rule.rule.mode == MODE_OFF ||
 		m->state == UNIT_RESTORED) &&
 	       persist_has(m);
+}
+
+/* Its cgroup has not been restored yet, not even as far as use allows. */
+static bool is_untouched(const struct managed *m)
+{
+	return m->hand_back.due && !m->hand_back.reported;
 }
 
 /* A startup boost is never reported: the limit counts as if the boost had ended. */
@@ -70,6 +66,18 @@ static uint64_t actual_of(const struct control *c, enum resource r)
 	if (c->boost.written)
 		return control_lasting(c, r);
 	return cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
+}
+
+/* The spec follows the cgroup: until that has the original limit, as when more memory is in use,
+ * the spec keeps its own. */
+static bool limit_stays(const struct managed *m, enum resource r)
+{
+	uint64_t actual = actual_of(&m->control, r);
+
+	if (!is_given_back(m))
+		return false;
+	return m->cgroup.cg != NULL ? actual != persist_original_limit(m, r, actual)
+				    : m->hand_back.due;
 }
 
 /* Does the spec hold a limit that vscaled wrote? all: vscaled wrote the whole spec. Else an
@@ -101,7 +109,8 @@ static void fill_back(const struct managed *m, enum resource r, bool all,
 		ret->original_limit = ret->spec_limit;
 		ret->original_request = ret->spec_request;
 	}
-	ret->held = ret->original_limit;
+	if (!ret->limit_stays)
+		ret->held = ret->original_limit;
 }
 
 static void fill_resource(const struct managed *m, enum resource r, bool back,
@@ -115,6 +124,7 @@ static void fill_resource(const struct managed *m, enum resource r, bool back,
 				   : control_ceiling(c, &m->config->tuning, r, m->host->cpu_milli);
 
 	ret->managed = is_reported(m, r, back);
+	ret->limit_stays = !m->pod->ending && limit_stays(m, r);
 	ret->original_limit = res->original;
 	ret->held = control_lasting(c, r);
 	ret->held_since = held_since(c, r, m->wake->now);
@@ -210,7 +220,8 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 {
 	const struct control *c = &m->control;
 	/* A container of a pod in which others stay managed: its spec follows its cgroup. */
-	bool back = restoring || (is_given_back(m) && !m->hand_back.due && persist_is_ratified(m));
+	bool back = restoring || (is_given_back(m) && !is_untouched(m) && !m->pod->ending &&
+				  persist_is_ratified(m));
 	bool watched = m->state != UNIT_UNMANAGED;
 
 	ret->running = m->cgroup.cg != NULL;
@@ -277,15 +288,20 @@ static bool is_active(const struct pod *p)
 	       !any_unseen(p);
 }
 
-/* The spec is restored after the cgroups: until they have the originals it is not changed. */
+/* The spec is restored after the cgroups. */
 static bool is_restoring(const struct pod *p)
 {
 	bool given_back = false;
 
-	if (p->ending || p->adopting || pod_hand_back_due(p) || pod_is_sized(p))
+	if (p->ending || p->adopting || pod_is_sized(p))
 		return false;
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		given_back |= p->members[i].managed != NULL && is_given_back(p->members[i].managed);
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		if (m != NULL && is_untouched(m))
+			return false;
+		given_back |= m != NULL && is_given_back(m);
+	}
 	return given_back;
 }
 
@@ -334,6 +350,8 @@ static const char *mode_shown(const struct pod *p)
 		highest = MAX(highest, m->container.rule.rule.mode);
 		recreate |= m->container.rule.in_place_or_recreate;
 	}
+	if (highest == MODE_OFF && p->pods->config->kubernetes.observe == OBSERVE_NONE)
+		return NULL;
 	return recreate && highest == MODE_AUTO ? "InPlaceOrRecreate" : mode_name(highest);
 }
 

@@ -70,7 +70,7 @@ struct config_cgroup {
 
 enum config_switch { CONFIG_AUTO, CONFIG_TRUE, CONFIG_FALSE, CONFIG_SWITCH_COUNT };
 
-enum config_observe { OBSERVE_OPTED_IN, OBSERVE_ALL };
+enum config_observe { OBSERVE_OPTED_IN, OBSERVE_ALL, OBSERVE_NONE };
 
 struct config_kubernetes {
 	enum config_switch enabled; /* auto: in a pod, or when kubeconfig is set */
@@ -85,7 +85,7 @@ struct config_kubernetes {
 	bool autoscalers;            /* HorizontalPodAutoscalers are read */
 	bool namespace_annotations;  /* are defaults for the pods of the namespace */
 	bool workload_history;       /* new containers start from the workload's other pods */
-	enum config_observe observe; /* also pods without a mode, in mode Off */
+	enum config_observe observe; /* in mode Off: also pods without a mode, or none */
 	uint32_t observed_containers;
 	struct report_tuning report;
 	enum mode highest_mode; /* the administrator's bounds: they always win */

@@ -10,7 +10,7 @@
 static const char *const algorithms[] = {"default", "vpa", "threshold", NULL};
 static const char *const modes[] = {"Off", "Initial", "Auto", NULL};
 static const char *const goals[] = {"balanced", "savings", "latency", NULL};
-static const char *const observed[] = {"OptedIn", "All", NULL};
+static const char *const observed[] = {"OptedIn", "All", "None", NULL};
 static const char *const log_targets[] = {"auto", "journal", "stderr", NULL};
 static const char *const switches[] = {"auto", "true", "false", NULL};
 static const char *const readers[] = {"auto", "text", "bpf", NULL};
@@ -140,7 +140,8 @@ const struct config_key config_keys[] = {
 	    "Least interval of writes of a pod's status annotation"),
 	CHOICE("kubernetes.observe", kubernetes.observe, observed, "OptedIn",
 	       "`All`: pods without a mode are watched and recommended for as in mode Off; nothing "
-	       "of them is written, neither to cgroups nor to the API server"),
+	       "of them is written, neither to cgroups nor to the API server; `None`: pods in mode "
+	       "Off get no status annotation, and one that they have is removed"),
 	ROW("kubernetes.observedContainers", CONFIG_COUNT, kubernetes.observed_containers, 1, 5000,
 	    "500", "Most containers of such pods; the oldest pods first"),
 	FIXED("kubernetes.workloadHistory", CONFIG_BOOL, kubernetes.workload_history, 0, 1, "true",

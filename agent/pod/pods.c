@@ -184,12 +184,14 @@ static bool is_settled(const struct pod *p, const struct kube_pod *old)
 }
 
 /* Does a pod that is not in the table enter it? One without a mode does if it was sized before: its
- * originals go back. Its namespace's annotations may set the mode, or bounds. */
+ * originals go back; or to remove an annotation that is not the only record of them. Its
+ * namespace's annotations may set the mode, or bounds. */
 static bool pod_enters(const struct pods *pods, const struct kube_pod *spec, bool asked)
 {
 	if (pods->namespaces_awaited)
 		return asked && pods->namespaces_late;
-	return asked || persist_has_pod(pods->records, spec->uid);
+	return asked || persist_has_pod(pods->records, spec->uid) ||
+	       (kube_pod_annotation(spec, "status") != NULL && !pod_originals_lost(pods, spec));
 }
 
 void pods_put(struct pods *pods, struct kube_pod *spec)

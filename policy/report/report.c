@@ -150,7 +150,7 @@ static void find_traps(struct draft *d)
 			const struct report_resource *x = &d->f->containers[i].resource[r];
 			uint64_t should = d->f->restoring ? x->original_limit : x->held;
 
-			if (ratifiable(x) && !x->back && x->actual != 0 &&
+			if (ratifiable(x) && !x->back && !x->limit_stays && x->actual != 0 &&
 			    x->spec_limit == should && d->want[i].limit[r] == should &&
 			    round_up(x->actual, quantum_of(r)) != round_up(should, quantum_of(r)))
 				d->ret->write[r] |= 1ULL << i;

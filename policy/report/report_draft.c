@@ -202,7 +202,7 @@ static uint64_t wanted_limit(struct draft *d, size_t i, size_t r)
 	const struct report_memory *m = &d->s->container[i];
 	uint64_t spec = x->spec_limit, want;
 
-	if (spec == LIMIT_MAX || !ratifiable(x) ||
+	if (spec == LIMIT_MAX || !ratifiable(x) || x->limit_stays ||
 	    (!limits_ours(d->f) && !d->back && !goes_back(x)))
 		return spec;
 	want = d->back ? way_back(d, i, r).limit[r] : x->held;
@@ -394,7 +394,8 @@ void draft_resource(struct draft *d, size_t i, size_t r)
 		request = d->f->guaranteed || x->spec_request == 0 ? x->spec_request
 								   : MIN(request, limit);
 	}
-	d->handed_back |= goes_back(x) && (limit != x->spec_limit || request != x->spec_request);
+	d->handed_back |= (goes_back(x) || (d->f->restoring && limit == x->original_limit)) &&
+			  (limit != x->spec_limit || request != x->spec_request);
 	if (limit == x->spec_limit && request_waits(d, x, request))
 		request = x->spec_request;
 	draft_set(d, i, r, limit, request);
@@ -466,7 +467,7 @@ bool draft_make_safe(struct draft *d)
 		/* As lead_limit() has it. */
 		if (d->leads && !d->back && *want > x->spec_limit)
 			continue;
-		if (ratifiable(x) && limits_ours(d->f) && !draft_bound(d, i)) {
+		if (ratifiable(x) && !x->limit_stays && limits_ours(d->f) && !draft_bound(d, i)) {
 			d->up = d->memory_up = d->any = true;
 			*want = floor;
 			draft_follow(d, x, v);

@@ -119,7 +119,8 @@ static void test_allowed(enum cgroup_driver driver)
 	rig_run(&c.rig, 120, burn_50);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_MEMORY), sent);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 1);
-	CHECK_EQ(c.rig.daemon->pods.count, 0);
+	CHECK(crig_has_status(&c, p));
+	CHECK_EQ(c.rig.daemon->pods.count, 1);
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_GAVE_WAY], 0);
 	crig_close(&c);
 }

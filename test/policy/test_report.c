@@ -400,6 +400,77 @@ static void test_restoring_keeps_memory_above_use(void)
 	}
 }
 
+/* More memory is in use than the cgroup's original: its limit stays, and nothing else waits for it.
+ */
+static void test_restoring_all_but_a_limit(bool whole_pod)
+{
+	WITH(g)
+	{
+		struct report_resource *cpu = rig_res(&g, 0, CPU), *mem = rig_res(&g, 0, MEM);
+
+		rig_set_held(&g, 0, CPU, 900);
+		rig_set_held(&g, 0, MEM, 512 * MIB);
+		mem->request = 256 * MIB;
+		g.f.controlled = CONTROLLED_REQUESTS_AND_LIMITS;
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_request(&g, 0, MEM), 256 * MIB);
+		rig_accept(&g);
+		rig_echo(&g);
+		g.now += 10 * S;
+		g.f.restoring = whole_pod;
+		cpu->back = mem->back = !whole_pod;
+		cpu->held = cpu->actual = 500;
+		g.c[0].use_bytes = 300 * MIB;
+		mem->limit_stays = true;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
+		CHECK_EQ(rig_request(&g, 0, MEM), 128 * MIB);
+		CHECK_EQ(rig_limit(&g, 0, MEM), 512 * MIB);
+		rig_accept(&g);
+		rig_echo(&g);
+		g.now += 300 * S;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.block, REPORT_BLOCK_UNSAFE);
+		/* It follows without the interval of decreases. */
+		cpu->spec_limit = cpu->actual = 600;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
+		rig_accept(&g);
+		rig_echo(&g);
+		mem->limit_stays = false;
+		mem->held = mem->actual = 256 * MIB;
+		g.c[0].use_bytes = 100 * MIB;
+		g.now += 10 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
+	}
+}
+
+/* The kubelet replays all of the spec: a memory limit below use holds the rest back, and is not
+ * raised for it. */
+static void test_restoring_below_use(void)
+{
+	WITH(g)
+	{
+		struct report_resource *cpu = rig_res(&g, 0, CPU), *mem = rig_res(&g, 0, MEM);
+
+		cpu->spec_limit = 900;
+		g.f.restoring = true;
+		g.c[0].use_bytes = 300 * MIB;
+		mem->held = mem->actual = 400 * MIB;
+		mem->limit_stays = true;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.block, REPORT_BLOCK_UNSAFE);
+		CHECK_EQ(g.d.write[MEM], 0);
+		g.c[0].use_bytes = 100 * MIB;
+		mem->held = mem->actual = 256 * MIB;
+		mem->limit_stays = false;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
+	}
+}
+
 static void test_restoring_puts_requests_back(void)
 {
 	WITH(g)
@@ -465,6 +536,9 @@ int main(void)
 	test_one_is_handed_back();
 	test_restoring_keeps_memory_above_use();
 	test_restoring_puts_requests_back();
+	test_restoring_all_but_a_limit(true);
+	test_restoring_all_but_a_limit(false);
+	test_restoring_below_use();
 	test_not_offered_not_active();
 	test_names();
 	return check_result();

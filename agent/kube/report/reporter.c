@@ -221,33 +221,19 @@ static void report_traps(struct tracked *t, const struct report_decision *d)
 				e->write(e->ctx, t->uid, i, (enum resource)r);
 }
 
-/* Does what blocks the resize end by itself? A missing right is tried again after a time. */
-static bool passes(const struct report_decision *d)
-{
-	switch (d->block) {
-	case REPORT_BLOCK_OFFERED:
-		return d->again != 0;
-	case REPORT_BLOCK_NONE:
-	case REPORT_BLOCK_INACTIVE:
-	case REPORT_BLOCK_REFUSED:
-	case REPORT_BLOCK_DECREASE:
-		return false;
-	default:
-		return true;
-	}
-}
-
-/* Does the spec hold values of vscaled that must be restored? */
+/* Does the spec, or the cgroup, hold values of vscaled that must be restored? */
 static bool has_our_values(const struct report_facts *f)
 {
-	bool any = f->restoring;
+	bool any = false;
 
 	for (size_t i = 0; i < f->container_count; i++)
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 			const struct report_resource *x = &f->containers[i].resource[r];
 
-			any |= x->back && x->managed &&
-			       (x->spec_limit != x->held || x->spec_request != x->original_request);
+			any |= x->limit_stays ||
+			       ((f->restoring || x->back) && x->managed &&
+				(x->spec_limit != x->original_limit ||
+				 x->spec_request != x->original_request));
 		}
 	return any;
 }
@@ -276,8 +262,7 @@ static void reporter_decide(struct tracked *t, usec_t now, struct report_decisio
 	/* The annotation says until then that it is refused. */
 	if (t->refusal != NULL)
 		t->again = sooner(t->again, reporter_bound_until(t, now));
-	t->going_back =
-		has_our_values(&r->view.facts) && (ret->send || passes(ret) || !r->offered_known);
+	t->going_back = has_our_values(&r->view.facts);
 	/* A pod that is no longer managed stays tracked until the kubelet has carried out the
 	 * resize, or its end would not be seen. */
 	t->unsent = t->going_back || (r->view.mode == NULL &&
@@ -319,9 +304,10 @@ static void reporter_examine(struct tracked *t, usec_t now)
 		report_queue_drop(&r->queue, t->uid);
 	else
 		report_queue_mark(&r->queue, t->uid,
-				  d.send               ? d.urgency
-				  : status && t->hurry ? REPORT_AT_ONCE
-						       : REPORT_ANNOTATION,
+				  d.send                   ? d.urgency
+				  : t->hurry               ? REPORT_AT_ONCE
+				  : r->view.mode == NULL   ? REPORT_ORDINARY /* its last write */
+							   : REPORT_ANNOTATION,
 				  now);
 }
 
