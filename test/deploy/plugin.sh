@@ -19,11 +19,20 @@ case "$*" in
 *"get pod -n shop lonely "*) echo n3 ;;
 *"get pod -n shop new "*) ;;
 "get pods -A -o jsonpath="*)
-	printf 'shop/a-0 \nshop/web-0 %s\n' "${STATUS:-}"
+	printf 'pod\tshop/a-0\tRunning\t\n\tapp\t1\t64Mi\t\t\n'
+	printf 'pod\tshop/web-0\t%s\t%s\n' "${PHASE:-Running}" "${STATUS:-}"
+	printf '\tapp\t%b\n\tmemory\t\t128Mi\t\t64Mi\n' "${APP:-200m\t67108864\t.1\t32Mi}"
 	exit "${DENIED:-0}"
 	;;
-"get clusterroles,"*" -l app.kubernetes.io/name=vscaled -o name") [ -z "${ROLE:-}" ] || echo "$ROLE" ;;
-"get securitycontextconstraints "*) echo "no such type" >&2; exit 1 ;;
+"get clusterroles -l app.kubernetes.io/name=vscaled -o name")
+	[ -z "${ROLE:-}" ] || echo "$ROLE"
+	[ -z "${NO_ROLES:-}" ] || { echo "Error from server (Forbidden)" >&2; exit 1; }
+	;;
+"get securitycontextconstraints "* | "get validatingadmissionpol"*)
+	echo "error: the server doesn't have a resource type" >&2
+	exit 1
+	;;
+"get clusterrolebindings -l "* | "get namespaces -l "*) ;;
 *"get pod "*) echo "not found" >&2; exit 1 ;;
 *"config view"*) echo shop ;;
 *"get --raw /api/v1/namespaces/vscaled/pods/agent-1:9753/proxy/v1/report") echo "${ANSWER1:-{\"report\":1\}}" ;;
@@ -130,9 +139,27 @@ try "nothing is left" 0 "nothing of vscaled is left in the cluster" leftovers
 role=clusterrole.rbac.authorization.k8s.io/vscaled-evict
 STATUS='{"mode":"Auto", "containers":{}}' ROLE=$role try "an annotation and a role are left" 1 \
 	"pod shop/web-0: annotation vscaled.dev/status"$'\n'"$role" leftovers
+complains "says what to do about the annotation" "kubectl annotate pod -n NAMESPACE POD vscaled.dev/status-"
+complains "and about the role" "kubectl delete $role"
 ROLE=$role try "a role is left" 1 "$role" leftovers
+# A container may have the name of a resource, and a reason any text.
+originals='{"cpu":{"original":"200m","limit":"700m"},"memory":{"original":"64Mi","limit":"300Mi"}}'
+other='{"memory":{"original":"128Mi","limit":"128Mi","originalRequest":"64Mi"}}'
+status="{\"refused\":\"{\\\"containers\\\":{\",\"containers\":{\"memory\":$other,\"app\":$originals}}"
+STATUS=$status try "originals in another spelling" 1 "pod shop/web-0: annotation vscaled.dev/status" leftovers
+STATUS=$status APP='0.7\t300Mi\t\t' try "limits that are not the originals" 1 \
+	$'pod shop/web-0: app cpu limit 0.7, original 200m\npod shop/web-0: app memory limit 300Mi, original 64Mi' \
+	leftovers
+complains "says what to do about them" "as soon as use allows"
+STATUS=${status/Request\":\"64Mi/Request\":\"32Mi} try "a request that is not" 1 \
+	"pod shop/web-0: memory memory request 64Mi, original 32Mi" leftovers
+STATUS=$status APP='0.7\t300Mi\t\t' PHASE=Succeeded try "the limits of an ended pod do not count" 1 \
+	"pod shop/web-0: annotation vscaled.dev/status" leftovers
+STATUS='{"containers":' try "what cannot be read" 1 "pod shop/web-0: annotation vscaled.dev/status" leftovers
 DENIED=1 try "pods that cannot be listed are not none" 1 "" leftovers
 complains "says so" "the pods could not be listed"
+NO_ROLES=1 try "nor are roles" 1 "" leftovers
+complains "says so" "the clusterroles could not be listed"
 try "no command" 2 ""
 try "an unknown command" 2 "" frobnicate
 complains "says so" "unknown command frobnicate"

@@ -230,10 +230,9 @@ static bool has_our_values(const struct report_facts *f)
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 			const struct report_resource *x = &f->containers[i].resource[r];
 
-			any |= x->limit_stays ||
-			       ((f->restoring || x->back) && x->managed &&
-				(x->spec_limit != x->original_limit ||
-				 x->spec_request != x->original_request));
+			any |= x->limit_stays || ((f->restoring || x->back) && x->managed &&
+						  (x->spec_limit != x->original_limit ||
+						   x->spec_request != x->original_request));
 		}
 	return any;
 }
@@ -304,10 +303,10 @@ static void reporter_examine(struct tracked *t, usec_t now)
 		report_queue_drop(&r->queue, t->uid);
 	else
 		report_queue_mark(&r->queue, t->uid,
-				  d.send                   ? d.urgency
-				  : t->hurry               ? REPORT_AT_ONCE
-				  : r->view.mode == NULL   ? REPORT_ORDINARY /* its last write */
-							   : REPORT_ANNOTATION,
+				  d.send                 ? d.urgency
+				  : t->hurry             ? REPORT_AT_ONCE
+				  : r->view.mode == NULL ? REPORT_ORDINARY /* its last write */
+							 : REPORT_ANNOTATION,
 				  now);
 }
 
