@@ -6,6 +6,7 @@
 #include "agent/apply/properties.h"
 #include "agent/apply/take_back.h"
 #include "agent/config/config.h"
+#include "agent/drift/drift_high.h"
 #include "agent/manage/attach.h"
 #include "agent/manage/context.h"
 #include "agent/manage/drift_state.h"
@@ -100,25 +101,6 @@ static void make_safe(struct managed *m, const struct limits *seen)
 		return;
 	if (cg_write(m->cgroup.cg, &raise) == APPLY_DONE)
 		drift_replaced_early(m, seen->mem_max);
-}
-
-/* PID 1 writes memory.high with everything that it stores. A brake that holds growth below what the
- * runtime may write is needed again at once: PID 1's answer may take seconds. */
-static void keep_brake(struct managed *m, struct limits *seen)
-{
-	struct control *c = &m->control;
-	const struct change again = {
-		.target = c->target,
-		.knob = KNOB_MEM_HIGH,
-		.from = seen->mem_high,
-		.to = c->kernel.mem_high,
-	};
-
-	if (control_brake_max(c, seen->mem_max) < seen->mem_max && c->mem.brake.line != 0 &&
-	    mem_brake_owns(&c->mem, again.to) &&
-	    seen->mem_high == round_down(m->properties.stored.mem_high, MEM_PAGE_BYTES) &&
-	    cg_write(m->cgroup.cg, &again) == APPLY_DONE)
-		seen->mem_high = again.to;
 }
 
 /* Growth that has paused for less than this may go on. A busy node sees that after a second; use
@@ -457,7 +439,7 @@ static void resolve_laws(struct managed *m, enum answer answer, struct plan *pla
 	unit_fill_absent(m, &u);
 	oom_lowered(m, m, u.limits.mem_max);
 	runtime_wrote(m, replaced_early(m) ? m->drift.found_max : u.limits.mem_max);
-	keep_brake(m, &u.limits);
+	drift_high(m, &u.limits);
 	l.x = daemon_context(m->table, plan);
 	/* Classified now: below, resources are frozen that must wait for PID 1's answer. */
 	control_freeze(&m->control, 0);

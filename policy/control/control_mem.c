@@ -13,10 +13,15 @@
 static uint64_t max_for_high(const struct control *c, uint64_t bytes)
 {
 	const struct limits *o = &c->original;
+	uint64_t request = c->pod.resource[RESOURCE_MEMORY].request;
+	uint32_t factor = c->pod.found_request != 0 ? control_qos_factor(c) : 0;
 
 	if (o->mem_high == LIMIT_MAX || o->mem_max == LIMIT_MAX || o->mem_high == 0 ||
 	    o->mem_high >= o->mem_max)
 		return bytes;
+	if (factor != 0)
+		return request +
+		       mul_div(add_sat(bytes, MEM_PAGE_BYTES) - MIN(bytes, request), 1000, factor);
 	/* memory.high is rounded down to a page. */
 	return mul_div(add_sat(bytes, MEM_PAGE_BYTES), o->mem_max, o->mem_high);
 }

@@ -87,15 +87,33 @@ bool control_stat_stands(const struct control *c, const struct usage *u)
 	       MAX(then, now) - MIN(then, now) < STAT_SLACK_BYTES;
 }
 
-uint64_t control_mem_high(const struct control *c, uint64_t mem_max)
+uint32_t control_qos_factor(const struct control *c)
+{
+	return pod_qos_factor(c->pod.found_request, c->original.mem_max, c->original.mem_high);
+}
+
+static uint64_t high_beside(const struct control *c, uint64_t request, uint64_t mem_max)
 {
 	const struct limits *o = &c->original;
+	uint32_t factor = c->pod.found_request != 0 ? control_qos_factor(c) : 0;
 
 	if (o->mem_high == LIMIT_MAX || o->mem_max == LIMIT_MAX || mem_max == LIMIT_MAX)
 		return o->mem_high;
 	if (o->mem_high >= o->mem_max)
 		return LIMIT_MAX;
+	if (factor != 0)
+		return pod_qos_high(request, mem_max, factor);
 	return round_down(mul_div(mem_max, o->mem_high, o->mem_max), MEM_PAGE_BYTES);
+}
+
+uint64_t control_original_high(const struct control *c, uint64_t mem_max)
+{
+	return high_beside(c, c->pod.found_request, mem_max);
+}
+
+uint64_t control_mem_high(const struct control *c, uint64_t mem_max)
+{
+	return high_beside(c, c->pod.resource[RESOURCE_MEMORY].request, mem_max);
 }
 
 uint64_t control_above_growth(const struct control *c, const struct control_context *x,

@@ -19,6 +19,28 @@ uint64_t pod_replay_max(const struct pod_bounds *p)
 	return p->growth_held ? MIN(replay, p->resource[RESOURCE_MEMORY].accepted) : replay;
 }
 
+uint64_t pod_qos_high(uint64_t request, uint64_t limit, uint32_t factor_permille)
+{
+	if (factor_permille == 0 || limit == LIMIT_MAX || request >= limit)
+		return LIMIT_MAX;
+	return round_down(request + scale_permille(limit - request, factor_permille),
+			  MEM_PAGE_BYTES);
+}
+
+uint32_t pod_qos_factor(uint64_t request, uint64_t limit, uint64_t high)
+{
+	uint32_t least;
+
+	if (limit == LIMIT_MAX || request >= limit || high < request || high > limit)
+		return 0;
+	/* Rounding down to a page takes less than a thousandth off. */
+	least = (uint32_t)mul_div(high - request, 1000, limit - request);
+	for (uint32_t f = MAX(least, 1u); f <= least + 1; f++)
+		if (pod_qos_high(request, limit, f) == high)
+			return f;
+	return 0;
+}
+
 bool pod_qos_near(const struct pod_qos_part *parts, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {

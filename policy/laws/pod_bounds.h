@@ -54,8 +54,9 @@ struct pod_bounds {
 	/* A higher limit was refused, and less is being tried: the brake holds growth below the
 	 * accepted one. */
 	bool growth_held;
-	int32_t priority; /* first key of the order when the node is short; a unit: 0 */
-	uint8_t qos;      /* second key: 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort */
+	int32_t priority;       /* first key of the order when the node is short; a unit: 0 */
+	uint8_t qos;            /* second key: 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort */
+	uint64_t found_request; /* Burstable: of memory, beside the original limits; 0: none */
 	struct heap_ceiling heap;
 	/* The memory limit that the runtime may replay at any moment, because a CPU manager is
 	 * active or a resize is under way; 0: none. Use must not exceed it. */
@@ -72,6 +73,12 @@ struct pod_bounds {
 uint64_t pod_unratified_max(const struct pod_bounds *p, uint64_t original);
 /* The memory limit that others hold and may write, which use must stay below; LIMIT_MAX: none. */
 uint64_t pod_replay_max(const struct pod_bounds *p);
+
+/* The kubelet's memory.high of a Burstable container by MemoryQoS (KEP-2570):
+ * floor((request + factor x (limit - request)) / page) x page. LIMIT_MAX: it sets none. */
+uint64_t pod_qos_high(uint64_t request, uint64_t limit, uint32_t factor_permille);
+/* The factor of such a value; 0: it is no value of the kubelet's. */
+uint32_t pod_qos_factor(uint64_t request, uint64_t limit, uint64_t high);
 
 /* One resource of one container of the pod, for pod_qos_near(). */
 struct pod_qos_part {

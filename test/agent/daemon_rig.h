@@ -82,7 +82,17 @@ struct rig_pod {
 	size_t count;
 };
 
+/* What the kubelet writes with memory.max, by its MemoryQoS. */
+enum rig_memory_qos {
+	RIG_QOS_OFF,    /* memory.high: max */
+	RIG_QOS_NONE,   /* nothing */
+	RIG_QOS_FACTOR, /* memory.high, by qos_permille */
+	RIG_QOS_TIERED, /* memory.low */
+};
+
 struct rig {
+	enum rig_memory_qos memory_qos;
+	uint32_t qos_permille;
 	struct fake tree;
 	char folder[64]; /* config, state, runtime */
 	char config[128];

@@ -113,6 +113,27 @@ struct rig_pod *rig_pod_add(struct rig *r, enum cgroup_driver driver, const char
 	return p;
 }
 
+/* An update leaves what it does not name, but PID 1 writes what it stores. */
+static void set_container(struct rig *r, const struct rig_pod *p, struct rig_container *c)
+{
+	struct rig_unit *u = c->unit;
+	uint64_t request = c->spec.request[RESOURCE_MEMORY], limit = c->spec.limit[RESOURCE_MEMORY];
+	uint64_t high =
+		p->driver == DRIVER_SYSTEMD ? u->props.mem_high : rig_bytes(r, u, "memory.high");
+	char text[32];
+
+	set_props(u, c->spec.limit[RESOURCE_CPU], limit);
+	if (r->memory_qos != RIG_QOS_OFF)
+		u->props.mem_high = high;
+	if (r->memory_qos == RIG_QOS_FACTOR && request < limit && limit != LIMIT_MAX) {
+		high = request + (uint64_t)((double)(limit - request) * r->qos_permille / 1000);
+		u->props.mem_high = high / MEM_PAGE_BYTES * MEM_PAGE_BYTES;
+	}
+	snprintf(text, sizeof text, "%" PRIu64 "\n", request);
+	if (r->memory_qos == RIG_QOS_TIERED)
+		rig_put(r, u, "memory.low", text);
+}
+
 void rig_container_start(struct rig *r, struct rig_pod *p, struct rig_container *c, bool unset)
 {
 	c->unit = unit_new(r);
@@ -120,7 +141,7 @@ void rig_container_start(struct rig *r, struct rig_pod *p, struct rig_container 
 	c->reported = false;
 	child_names(p, c->id, c->unit);
 	rig_unit_start(r, c->unit);
-	set_props(c->unit, c->spec.limit[RESOURCE_CPU], c->spec.limit[RESOURCE_MEMORY]);
+	set_container(r, p, c);
 	if (!unset)
 		rig_realise(r, c->unit);
 }
@@ -155,7 +176,7 @@ void rig_pod_realise(struct rig *r, struct rig_pod *p)
 	for (size_t i = 0; i < p->count; i++) {
 		struct rig_container *c = &p->container[i];
 
-		set_props(c->unit, c->spec.limit[RESOURCE_CPU], c->spec.limit[RESOURCE_MEMORY]);
+		set_container(r, p, c);
 		rig_realise(r, c->unit);
 	}
 }

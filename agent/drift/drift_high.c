@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/drift/drift_high.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/pod_table.h"
+#include "cgroup/writer.h"
+#include "policy/base/arithmetic.h"
+#include "policy/control/control_state.h"
+
+/* *ret: the factor that it was computed with; 0: none. */
+static bool is_kubelets(const struct managed *m, uint64_t high, uint32_t *ret)
+{
+	const struct kube_container *k = m->kind == UNIT_KIND_CONTAINER ? pod_spec_of(m) : NULL;
+	const struct kube_resources *x;
+
+	*ret = 0;
+	if (k == NULL || high == LIMIT_MAX)
+		return k != NULL;
+	if (m->pod->spec->qos != QOS_BURSTABLE)
+		return false;
+	x = &k->spec;
+	*ret = pod_qos_factor(x->request[RESOURCE_MEMORY], x->limit[RESOURCE_MEMORY], high);
+	x = &k->status;
+	if (*ret == 0 && k->has_status)
+		*ret = pod_qos_factor(x->request[RESOURCE_MEMORY], x->limit[RESOURCE_MEMORY], high);
+	return *ret != 0;
+}
+
+/* The kubelet was started with another factor, or without one. A memory.high that was not its own
+ * stays the original. */
+static void note_factor(struct managed *m, uint32_t factor)
+{
+	struct limits *o = &m->control.original;
+	uint32_t before = control_qos_factor(&m->control);
+
+	if (factor == before || (before == 0 && o->mem_high != LIMIT_MAX))
+		return;
+	o->mem_high = pod_qos_high(m->control.pod.found_request, o->mem_max, factor);
+	persist_adopted(m, RESOURCE_MEMORY);
+}
+
+/* PID 1 writes memory.high with everything that it stores. A brake that holds growth below what the
+ * runtime may write is needed again at once: PID 1's answer may take seconds. */
+static bool is_replaced_by_pid1(const struct managed *m, const struct limits *seen)
+{
+	const struct control *c = &m->control;
+
+	return c->mem.brake.line != 0 && control_brake_max(c, seen->mem_max) < seen->mem_max &&
+	       seen->mem_high == round_down(m->properties.stored.mem_high, MEM_PAGE_BYTES);
+}
+
+void drift_high(struct managed *m, struct limits *seen)
+{
+	struct control *c = &m->control;
+	/* By the brake or a trial, whose reason lasts. */
+	bool held = (c->mem.brake.line != 0 || c->mem.trial.high_lowered) &&
+		    control_high_is_ours(c, &c->kernel);
+	struct change again = {
+		.target = c->target,
+		.knob = KNOB_MEM_HIGH,
+		.from = seen->mem_high,
+		.to = c->kernel.mem_high,
+	};
+	uint32_t factor;
+	bool kubelets = is_kubelets(m, seen->mem_high, &factor);
+
+	if (!c->resource[RESOURCE_MEMORY].managed || seen->mem_high == c->kernel.mem_high ||
+	    c->rule.mode == MODE_OFF || c->paused || (c->gave_way & RESOURCES_MEMORY) ||
+	    !(held || (kubelets && m->originals.touched)))
+		return;
+	if (!kubelets && !is_replaced_by_pid1(m, seen))
+		return;
+	if (kubelets)
+		note_factor(m, factor);
+	if (!held)
+		again.to = control_mem_high(c, c->kernel.mem_max);
+	if (again.to != seen->mem_high && cg_write(m->cgroup.cg, &again) != APPLY_DONE)
+		return;
+	seen->mem_high = again.to;
+	control_set_kernel_memory(c, c->kernel.mem_max, again.to);
+}
