@@ -133,11 +133,12 @@ static void test_factor_changes(void)
 {
 	struct rig r;
 	struct rig_pod *p = begin(&r, RIG_QOS_OFF, DRIVER_CGROUPFS);
-	const struct control *c = &pods_of(&r, "default/web-0/app")->control;
+	const struct control *c;
 	uint64_t request = p->container[0].spec.request[RESOURCE_MEMORY];
 	uint64_t half = request + (64 * MIB - request) / 2;
 
 	pods_raise_app(&r, p);
+	c = &pods_of(&r, "default/web-0/app")->control;
 	r.memory_qos = RIG_QOS_FACTOR;
 	update(&r);
 	rig_run(&r, KUBELET_EVERY_SEC, pods_burn_20);

@@ -5,6 +5,36 @@
 #include "test/check.h"
 #include "test/policy/rig.h"
 
+/* The kubelet's memory.high, and its factor found again in it. */
+static void test_memory_qos(void)
+{
+	static const struct {
+		uint64_t request, limit;
+		uint32_t factor;
+		uint64_t high;
+	} rows[] = {
+		{64 * MIB, 128 * MIB, 900, 31129 * MEM_PAGE_BYTES},  /* 121.6 MiB */
+		{64 * MIB, 512 * MIB, 900, 119603 * MEM_PAGE_BYTES}, /* 467.2 MiB */
+		{1000, 4 * MIB, 855, 875 * MEM_PAGE_BYTES},
+		{16 * MIB, 64 * MIB, 1000, 64 * MIB},
+		{0, 64 * MIB, 500, 32 * MIB},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		CHECK_EQ(pod_qos_high(rows[i].request, rows[i].limit, rows[i].factor),
+			 rows[i].high);
+		CHECK_EQ(pod_qos_factor(rows[i].request, rows[i].limit, rows[i].high),
+			 rows[i].factor);
+	}
+	CHECK_EQ(pod_qos_high(64 * MIB, 64 * MIB, 900), LIMIT_MAX);
+	CHECK_EQ(pod_qos_high(64 * MIB, LIMIT_MAX, 900), LIMIT_MAX);
+	CHECK_EQ(pod_qos_high(64 * MIB, 128 * MIB, 0), LIMIT_MAX);
+	/* An owner's: below the request, between two factors, none. */
+	CHECK_EQ(pod_qos_factor(64 * MIB, 128 * MIB, 60 * MIB), 0);
+	CHECK_EQ(pod_qos_factor(64 * MIB, 128 * MIB, 100 * MIB), 0);
+	CHECK_EQ(pod_qos_factor(64 * MIB, 128 * MIB, LIMIT_MAX), 0);
+}
+
 static struct control_resource *cpu(struct rig *r)
 {
 	return &r->c.resource[RESOURCE_CPU];
@@ -478,6 +508,7 @@ static void test_held(void)
 
 int main(void)
 {
+	test_memory_qos();
 	test_unit();
 	test_request();
 	test_qos();

@@ -28,6 +28,9 @@ def main() -> None:
     p.add_argument("--cpus", type=int, default=0, help="of the node: the static CPU manager is on")
     p.add_argument("--cpu-reconcile", type=float, default=0.0,
                    help="cpuset updates of every container this often, in seconds")
+    p.add_argument("--memory-qos", default="old", metavar="old|off|on[,FACTOR][,tiered]",
+                   help="what an update writes: nothing (1.36), memory.high max (gate off), by the "
+                   "throttling factor, memory.min and low")
     p.add_argument("--backoff", type=float, default=10.0, help="before the second restart, seconds")
     p.add_argument("--cpu", default="3800m", help="allocatable")
     p.add_argument("--memory", default="7Gi", help="allocatable")

@@ -33,6 +33,7 @@ class Kubelet:
         self.checkpoints = Checkpoints(options.root)
         self.cgroups = node.Cgroups(options.driver)
         self.containers = node.Containers(options.driver, options.runtime)
+        self.containers.memory_qos = model.MemoryQos.parse(options.memory_qos)
         self.allocatable = Resources.parse({"requests": {"cpu": options.cpu,
                                                          "memory": options.memory}})
         self.service_env = {"KUBERNETES_SERVICE_HOST": credentials.host,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from apiserver import quantity
 
 PERIOD_USEC = 100000
+PAGE = 4096
 QUOTA_MIN_USEC = 1000
 SHARES_MIN, SHARES_MAX = 2, 262144
 GUARANTEED, BURSTABLE, BEST_EFFORT = "Guaranteed", "Burstable", "BestEffort"
@@ -184,7 +185,37 @@ def exclusive_cpus(spec: dict) -> int:
     return sum(milli // 1000 for milli in limits if milli % 1000 == 0)
 
 
-def oci_resources(r: Resources, cpus: str = "") -> dict:
+@dataclass(frozen=True)
+class MemoryQos:
+    """KEP-2570. gate None: a release that leaves memory.high alone (before 1.37)."""
+    gate: bool | None = None
+    factor: float | None = None  # memoryThrottlingFactor
+    tiered: bool = False  # memoryReservationPolicy TieredReservation
+
+    @staticmethod
+    def parse(text: str) -> MemoryQos:
+        words = text.split(",")
+        factors = [float(w) for w in words if w[:1].isdigit()]
+        return MemoryQos(None if text == "old" else text != "off", *factors[:1],
+                         **({"tiered": True} if "tiered" in words else {}))
+
+    def files(self, r: Resources, qos: str) -> dict[str, str]:
+        """What a container's update carries for it."""
+        if self.gate is None:
+            return {}
+        if not self.gate:
+            return {"memory.high": "max"}
+        request, files = r.memory_request or 0, {}
+        if self.factor is not None and qos == BURSTABLE and r.memory_limit != request and \
+                r.memory_limit is not None:
+            high = request + self.factor * (r.memory_limit - request)
+            files["memory.high"] = str(math.floor(high / PAGE) * PAGE)
+        if self.tiered and request:
+            files["memory.min" if qos == GUARANTEED else "memory.low"] = str(request)
+        return files
+
+
+def oci_resources(r: Resources, cpus: str = "", more: dict[str, str] | None = None) -> dict:
     """linux.resources: every value, at each call."""
     memory = {} if r.memory_limit is None else {"limit": r.memory_limit, "swap": r.memory_limit}
     cpu: dict = {"shares": shares(r.cpu_request), "period": PERIOD_USEC}
@@ -192,4 +223,4 @@ def oci_resources(r: Resources, cpus: str = "") -> dict:
     if cpus:
         cpu["cpus"] = cpus
     return {"memory": memory, "cpu": cpu,
-            "unified": {"memory.oom.group": "1", "memory.swap.max": "0"}}
+            "unified": {"memory.oom.group": "1", "memory.swap.max": "0", **(more or {})}}

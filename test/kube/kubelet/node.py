@@ -149,12 +149,15 @@ class Containers:
         self.systemd = ["--systemd-cgroup"] if driver == "systemd" else []
         self.runtime = runtime
         self.stored: dict[str, tuple[Resources, str]] = {}  # values and cpuset, by container id
+        self.memory_qos = model.MemoryQos()
+        self.qos: dict[str, str] = {}  # class by container id; none: the sandbox's
         self.lag = 0.0  # from an update's begin, with its values, to its writes, in seconds
         self.locks: dict[str, threading.Lock] = {}  # one update of a container at a time
 
     def start(self, container_id: str, spec: dict, log: str,
               r: Resources = Resources()) -> None:
         self.stored[container_id] = (r, "")
+        spec["linux"]["resources"].setdefault("unified", {}).update(self._more(container_id, r))
         folder = f"{LOGS}/{log.rpartition('/')[0]}"
         os.makedirs(folder, exist_ok=True)
         config = f"{folder}/{container_id[:12]}.json"
@@ -187,7 +190,11 @@ class Containers:
         self.stored[container_id] = (r, cpus)
         time.sleep(self.lag)
         run(self.runtime, "--root", RUNC_ROOT, *self.systemd, "update", "-r", "-", container_id,
-            text=json.dumps(model.oci_resources(r, cpus)))
+            text=json.dumps(model.oci_resources(r, cpus, self._more(container_id, r))))
+
+    def _more(self, container_id: str, r: Resources) -> dict[str, str]:
+        qos = self.qos.get(container_id)
+        return self.memory_qos.files(r, qos) if qos else {}
 
     def pid(self, container_id: str) -> int:
         with open(f"/run/containerd/io.containerd.runtime.v2.task/{NAMESPACE}/{container_id}/init.pid",
@@ -203,6 +210,7 @@ class Containers:
     def remove(self, container_id: str) -> None:
         """In a thread of its own: no caller waits for it."""
         self.stored.pop(container_id, None)
+        self.qos.pop(container_id, None)
         threading.Thread(target=self._remove, args=(container_id,), daemon=True).start()
 
     @staticmethod

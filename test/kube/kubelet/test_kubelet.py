@@ -106,6 +106,21 @@ class Formulas(unittest.TestCase):
                                    "requests": {"cpu": "350m", "memory": "32784Ki"}})
 
 
+class MemoryQos(unittest.TestCase):
+    def test_files(self):
+        r, mib = Resources(memory_limit=128 * MIB, memory_request=64 * MIB), str(64 * MIB)
+        for text, qos, files in (
+                ("old", model.BURSTABLE, {}), ("on", model.BURSTABLE, {}),
+                ("off", model.GUARANTEED, {"memory.high": "max"}),
+                ("on,0.9", model.BURSTABLE, {"memory.high": str(31129 * 4096)}),
+                ("on,0.9", model.GUARANTEED, {}),
+                ("on,tiered", model.BURSTABLE, {"memory.low": mib}),
+                ("on,0.5,tiered", model.GUARANTEED, {"memory.min": mib}),
+                ("on,0.5,tiered", model.BURSTABLE,
+                 {"memory.high": str(96 * MIB), "memory.low": mib})):
+            self.assertEqual(model.MemoryQos.parse(text).files(r, qos), files, text)
+
+
 class Resize(unittest.TestCase):
     def steps(self, before: dict, after: dict) -> list:
         return resize.plan(after, parsed(after), parsed(before))

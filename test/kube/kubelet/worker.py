@@ -145,6 +145,7 @@ class Worker:
             c.last, c.terminated = c.terminated, None
             c.restarts += 1
         c.id, c.waiting, c.oom = container_id, "", False
+        self.kubelet.containers.qos[container_id] = self.qos
         self._beside(lambda error: self._container_started(c, r, now, error), container_id, spec,
                      f"{self.name}/{c.name}", r)
         return True
