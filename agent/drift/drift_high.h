@@ -8,6 +8,5 @@ struct limits;
 struct managed;
 
 /* Writes the memory.high that is to stand, and sets it in seen, where a kubelet or PID 1 replaced
- * it.
- */
+ * it. */
 void drift_high(struct managed *m, struct limits *seen);

@@ -147,10 +147,10 @@ void pod_set_bounds(struct managed *m)
 	b.heap = c->heap;
 	b.replay_mem_bytes = spec_replay_bytes(m, c);
 	b.probe_usec = c->probe_usec;
-	/* LimitedSwap gives swap to Burstable pods alone. */
 	if (s->qos == QOS_BURSTABLE)
 		b.found_request = persist_original_request(m, RESOURCE_MEMORY,
 							   c->spec.request[RESOURCE_MEMORY]);
+	/* LimitedSwap gives swap to Burstable pods alone. */
 	if (s->qos == QOS_BURSTABLE && m->cgroup.cg != NULL)
 		(void)cg_may_swap(m->cgroup.cg, &b.swaps);
 	if (b.replay_mem_bytes == 0 || m->cgroup.cg == NULL ||

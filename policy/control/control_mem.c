@@ -14,7 +14,7 @@ static uint64_t max_for_high(const struct control *c, uint64_t bytes)
 {
 	const struct limits *o = &c->original;
 	uint64_t request = c->pod.resource[RESOURCE_MEMORY].request;
-	uint32_t factor = c->pod.found_request != 0 ? control_qos_factor(c) : 0;
+	uint32_t factor = control_qos_factor(c);
 
 	if (o->mem_high == LIMIT_MAX || o->mem_max == LIMIT_MAX || o->mem_high == 0 ||
 	    o->mem_high >= o->mem_max)

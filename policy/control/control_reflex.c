@@ -89,13 +89,17 @@ bool control_stat_stands(const struct control *c, const struct usage *u)
 
 uint32_t control_qos_factor(const struct control *c)
 {
-	return pod_qos_factor(c->pod.found_request, c->original.mem_max, c->original.mem_high);
+	uint64_t request = c->pod.found_request;
+
+	/* Without a request it is in proportion anyway. */
+	return request != 0 ? pod_qos_factor(request, c->original.mem_max, c->original.mem_high)
+			    : 0;
 }
 
 static uint64_t high_beside(const struct control *c, uint64_t request, uint64_t mem_max)
 {
 	const struct limits *o = &c->original;
-	uint32_t factor = c->pod.found_request != 0 ? control_qos_factor(c) : 0;
+	uint32_t factor = control_qos_factor(c);
 
 	if (o->mem_high == LIMIT_MAX || o->mem_max == LIMIT_MAX || mem_max == LIMIT_MAX)
 		return o->mem_high;
