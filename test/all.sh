@@ -12,7 +12,8 @@ usage()
 	usage: test/all.sh [--ci|--full]
 	Installs missing packages (as root), builds dev, and runs format, lint (without clang-tidy), unit,
 	vectors, fake, fuzz, deploy and kube: 10 minutes at most on two idle cores.
-	  --ci      what CI runs: clang-tidy, the builds release, asan and with clang, each fuzzer for
+	  --ci      what CI runs: clang-tidy, the builds release and asan, on Debian 13 with
+	            gcc and clang and its unit tests, each fuzzer for
 	            a moment, the tests again on the asan build, and the VM lab on the release build too;
 	            35 minutes
 	  --full    that, and the long runs: hours
@@ -38,6 +39,7 @@ done
 jobs=$(nproc)
 passed=0 failed=0 skipped=0 retried=0
 summary='' # of what failed, for the end
+ctest=(ctest)
 
 # report NAME PASSED FAILED SKIPPED START_SEC
 report()
@@ -75,12 +77,6 @@ build_commands()
 
 	shift
 	cmake --preset "$name" -DVSCALED_WERROR=ON "$@" && cmake --build "build/$name" -j "$jobs"
-}
-
-build_clang()
-{
-	cmake -G Ninja -S . -B build/clang -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_COMPILER=clang \
-		-DVSCALED_WERROR=ON && cmake --build build/clang -j "$jobs"
 }
 
 build_fuzzers()
@@ -142,7 +138,7 @@ tests()
 	local name=$1 build=$2 start=$SECONDS log=$logs/${1// /-}.log all skip bad
 
 	shift 2
-	ctest --test-dir "build/$build" --no-tests=error --output-on-failure "$@" \
+	"${ctest[@]}" --test-dir "build/$build" --no-tests=error --output-on-failure "$@" \
 		>"$log" 2>&1 </dev/null || true
 	all=$(count "$log" '^[0-9]+% tests passed, [0-9]+ tests failed out of ([0-9]+)$')
 	bad=$(count "$log" '^[0-9]+% tests passed, ([0-9]+) tests failed out of [0-9]+$')
@@ -208,19 +204,20 @@ build dev
 if [ -n "$ci" ]; then
 	build release
 	build asan
-	step "build clang" build_clang || true
+	step "build Debian 13" "$here/debian.sh" trixie build || true
 	step "build fuzzers" build_fuzzers || true
 fi
 
-# The whole of clang-tidy takes minutes; CI runs the cluster tests once, with sanitizers.
-tidy=(-E '^lint_(format|tidy)$') cluster=()
-[ -z "$ci" ] || tidy=(-E '^lint_format$') cluster=(-E '^test_cluster')
+# The whole of clang-tidy takes minutes, as the build on Debian 13 that the image takes; CI runs the
+# cluster tests once, with sanitizers.
+tidy=(-E '^lint_(format|tidy)$') image=(-E '^deploy_image$') cluster=()
+[ -z "$ci" ] || tidy=(-E '^lint_format$') image=() cluster=(-E '^test_cluster')
 tests format dev -R '^lint_format$'
 tests lint dev -L '^lint$' "${tidy[@]}"
 tests unit dev -L '^unit$' -LE '^(lint|full)$' -j "$jobs"
 for label in vectors fake fuzz deploy; do
 	if [ $label = vectors ] || [ $label = fake ] || has $label dev; then
-		tests $label dev -L "^$label\$" -LE '^full$' -j "$jobs"
+		tests $label dev -L "^$label\$" -LE '^full$' "${image[@]}" -j "$jobs"
 	fi
 done
 # These wait for the daemon's clock most of the time.
@@ -229,6 +226,11 @@ if [ -n "$full" ] && has full dev; then
 	tests "long runs" dev -L '^full$' -LE '^lab$' -j "$jobs"
 fi
 if [ -n "$ci" ]; then
+	# Prometheus is the host's.
+	ctest=("$here/debian.sh" trixie run env CI=1 VSCALED_MUST_RUN=1 ctest)
+	tests "Debian 13" trixie-release -L '^(unit|vectors|fake)$' -LE '^(lint|full)$' \
+		-E '^metrics_prom' -j "$jobs"
+	ctest=(ctest)
 	tests asan asan -L '^(unit|vectors|fake|fuzz)$' -LE '^(lint|full)$' -j "$jobs"
 	tests fuzzers fuzz -L '^fuzz$' -j "$jobs"
 	tests "asan kube" asan -L '^kube$' -LE '^full$' -E '^(kube_|kubelet_)' -j $((2 * jobs))

@@ -36,8 +36,9 @@ help()
 
 	  --systemd 252|257   userland: Debian bookworm or trixie (default 252)
 	  --kernel VERSION    Debian cloud kernel, a prefix is enough (default 6.12)
-	  --install DIR       a build tree to install in the machine (default build/release if it is
-	                      there); its test/lab/kit programs go to /opt/lab. none: nothing
+	  --install DIR       a build tree to install in the machine (default build/release, with systemd
+	                      257 build/trixie-release of test/debian.sh, if it is there); its
+	                      test/lab/kit programs go to /opt/lab. none: nothing
 	  --cold              boot instead of resuming the saved state
 	  --timeout SECONDS   default: DIR/timeout, else 300
 	  --mem MB, --smp N   default 2048 and 2; another value boots cold
@@ -126,7 +127,7 @@ build()
 	[ -e "$ROOTFS" ] || [ -e "$IMAGE" ] ||
 		step "packages ${SUITE[$SYSTEMD]}" rootfs_build "${SUITE[$SYSTEMD]}" "$ROOTFS"
 	[ -e "$IMAGE" ] || step "image $SYSTEMD" \
-		image_build "$ROOTFS" "${SUITE[$SYSTEMD]}" "$KVER" "$IMAGE"
+		image_build "$ROOTFS" "$KVER" "$IMAGE"
 	if [ -z "${COLD:-}" ] && [ ! -e "$STATE.zst" ]; then
 		step "saved state $SYSTEMD" state_save "$STATE"
 	fi
@@ -188,13 +189,15 @@ stage()
 
 install_dir()
 {
+	local build=$ROOT/build/${BUILD[$SYSTEMD]}
+
 	if [ -n "${INSTALL:-}" ]; then
 		[ "$INSTALL" = none ] || [ -d "$INSTALL" ] || die "no such build tree: $INSTALL"
 		echo "$INSTALL"
-	elif [ -d "$ROOT/build/release" ]; then
-		echo "$ROOT/build/release"
+	elif [ -d "$build" ]; then
+		echo "$build"
 	else
-		say "build/release is not there: running without vscaled" >&2
+		say "$build is not there: running without vscaled" >&2
 		echo none
 	fi
 }

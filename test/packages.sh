@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The one list of Debian packages: packages.sh list|install [build|test|lab|deploy ...], default all.
+# The one list of Debian packages: packages.sh list|install [build|test|lab|suite|deploy ...], default all.
 set -euo pipefail
 
-# build: all that is compiled, the tests among it.
+# build: all that is compiled, the tests among it. suite: what unit tests use in a userland of another
+# Debian suite (debian.sh).
 declare -A group=(
 	[build]="gcc libc6-dev cmake ninja-build pkg-config
 		libsystemd-dev libcgroup-dev libcjson-dev libcurl4-openssl-dev libbpf-dev libyaml-dev
@@ -12,12 +13,13 @@ declare -A group=(
 		openssl python3"
 	[lab]="qemu-system-x86 qemu-utils mmdebstrap debian-archive-keyring e2fsprogs cpio zstd
 		xz-utils lz4 kmod binutils python3"
+	[suite]="systemd git man-db curl jq openssl binutils"
 	[deploy]="umoci mmdebstrap yamllint binutils nodejs npm"
 )
 
 usage()
 {
-	echo "usage: packages.sh list|install [build|test|lab|deploy ...]" >&2
+	echo "usage: packages.sh list|install [build|test|lab|suite|deploy ...]" >&2
 	exit 2
 }
 

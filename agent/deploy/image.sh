@@ -12,7 +12,8 @@ usage()
 	Makes OUT, an OCI image layout (a folder), and OUT.tar, the archive that \`ctr images import\`,
 	\`podman load\` and \`skopeo copy oci-archive:OUT.tar ...\` take: the two programs, the Debian
 	packages they are linked to, and nothing else: no shell, no package manager.
-	  --build DIR  release build to take the programs from (default build/release, built if missing)
+	  --build DIR  build in Debian 13 to take the programs from (default build/trixie-release, made by
+	               test/debian.sh if missing)
 	  --tag TAG    tag in the archive (default: the project's version)
 	Needs root, mmdebstrap and umoci: test/packages.sh install deploy.
 	E
@@ -24,7 +25,9 @@ die()
 	exit 1
 }
 
-build=$root/build/release tag='' out=''
+SUITE=trixie
+debian=$root/test/debian.sh
+build=$root/build/$SUITE-release tag='' out=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--build) build=$2 && shift ;;
@@ -50,8 +53,6 @@ trap 'rm -rf "$work"' EXIT
 
 programs()
 {
-	[ -x "$build/agent/vscaled" ] ||
-		{ cmake --preset release -S "$root" && cmake --build "$root/build/release"; }
 	install -D -m 0755 "$build/agent/vscaled" "$1/usr/sbin/vscaled"
 	install -D -m 0755 "$build/agent/vscalectl" "$1/usr/bin/vscalectl"
 	strip "$1/usr/sbin/vscaled" "$1/usr/bin/vscalectl"
@@ -62,14 +63,15 @@ userland()
 {
 	local include
 
-	include=$(grep -v '^#' "$here/runtime-packages" | paste -sd,)
+	include=$("$debian" $SUITE run agent/deploy/packages-of.sh "$build/agent/vscaled" \
+		"$build/agent/vscalectl" | paste -sd,)
 	mmdebstrap --variant=extract --include="base-files,libc6,$include" \
 		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
 		--dpkgopt='path-exclude=/usr/share/man/*' \
 		--dpkgopt='path-exclude=/usr/share/locale/*' \
 		--dpkgopt='path-exclude=/usr/share/doc/*' \
 		--dpkgopt='path-include=/usr/share/doc/*/copyright' \
-		bookworm "$1" >"$work/log" 2>&1 && return
+		$SUITE "$1" >"$work/log" 2>&1 && return
 	tail -n 20 "$work/log" >&2
 	die "the userland could not be made"
 }
@@ -89,6 +91,7 @@ pack()
 }
 
 created=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
+[ -x "$build/agent/vscaled" ] || "$debian" $SUITE build
 echo "image: userland"
 userland "$work/root"
 programs "$work/root"

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# image.sh BUILD: makes the container image and looks inside. Exit 77 = skipped.
+# image.sh BUILD: makes the container image of the build on Debian 13 and looks inside. Exit 77 = skipped.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 deploy=$(cd "$here/../../agent/deploy" && pwd)
-build=$1 failed=0
+build=$here/../../build/trixie-release failed=0
 # shellcheck source=test/deploy/lib.sh
 . "$here/lib.sh"
 
@@ -12,6 +12,7 @@ build=$1 failed=0
 for tool in umoci mmdebstrap; do
 	command -v $tool >/dev/null || skip "no $tool"
 done
+[ -d "$build" ] || skip "no build on Debian 13: test/debian.sh trixie build"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -44,7 +45,7 @@ mib=$(($(stat -c %s "$work/oci.tar") >> 20))
 check "small: $mib MiB" [ "$mib" -le 24 ]
 
 # The same packages by both ways to make an image.
-check "the Dockerfile takes the list of packages" grep -q runtime-packages "$deploy/Dockerfile"
+check "the Dockerfile takes the list of packages" grep -q packages-of.sh "$deploy/Dockerfile"
 needed=$(objdump -p "$build/agent/vscaled" "$build/agent/vscalectl" | awk '$1 == "NEEDED" { print $2 }' | sort -u)
 for so in $needed; do
 	check "$so is in it" [ -n "$(find "$root" -name "$so")" ]

@@ -12,6 +12,8 @@ LAB=${VSCALED_LAB:-${XDG_CACHE_HOME:-$HOME/.cache}/vscaled-lab}
 
 # systemd version -> Debian suite, and the mark that suite's own kernels carry in their version.
 declare -A SUITE=([252]=bookworm [257]=trixie)
+# The build for it: a suite's own libraries (debian.sh).
+declare -A BUILD=([252]=release [257]=trixie-release)
 declare -A KERNEL_MARK=([252]=+deb12 [257]=+deb13)
 
 SYSTEMD=252

@@ -5,6 +5,8 @@
 # times (assert_time of kit/lib.sh) is tried once more, and counted in BUILD_DIR/lab/retried.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=test/lab/common.sh
+. "$here/common.sh"
 scenario=$1 systemd=$2 build=$3
 lab=${VSCALED_LAB_SH:-$here/../lab.sh} # another one in test_retry.sh
 machine=(--systemd "$systemd" ${4:+--kernel "$4"} "${@:5}")
@@ -21,12 +23,18 @@ if [ "$(id -u)" != 0 ]; then
 	"$lab" status "${machine[@]}" >/dev/null ||
 		skip "the machine (${machine[*]}) is not built, and building it needs root"
 fi
+# Another suite's userland takes what was built in it.
+install=$build
+if [ "$systemd" != 252 ]; then
+	install=$here/../../build/${BUILD[$systemd]}
+	[ -d "$install" ] || skip "$install is not there: test/debian.sh ${SUITE[$systemd]} build"
+fi
 out=$(basename "$scenario")-$systemd${4:+-$4}
 late=75 # LAB_LATE of kit/lib.sh
 
 attempt()
 {
-	"$lab" run "$scenario" "$build/lab/$out" "${machine[@]}" --install "$build"
+	"$lab" run "$scenario" "$build/lab/$out" "${machine[@]}" --install "$install"
 }
 
 rc=0

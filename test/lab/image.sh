@@ -2,30 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The guest's disk: userland, kernel modules, settings and the guest's runner in an ext4 image.
 
-# Libraries that the build host (bookworm) links to under a soname the suite no longer has:
-# taken from the build host's suite and put in a folder of their own, in the lab's image only.
-declare -A COMPAT_PACKAGES=([trixie]="libcgroup2")
-COMPAT_SUITE=bookworm
-COMPAT_DIR=/usr/lib/vscaled-compat
-
-# compat_install ROOT SUITE: see COMPAT_PACKAGES
-compat_install()
-{
-	# shellcheck disable=SC2153  # set by step()
-	local root=$1 work=$WORK/compat p
-
-	[ -n "${COMPAT_PACKAGES[$2]:-}" ] || return 0
-	apt_tree
-	mkdir -p "$work" "$root$COMPAT_DIR"
-	for p in ${COMPAT_PACKAGES[$2]}; do
-		(cd "$work" && apt-get download "$p/$COMPAT_SUITE")
-		dpkg-deb -x "$work/$p"_*.deb "$work/tree"
-	done
-	find "$work/tree" -name 'lib*.so.*' -exec cp -a {} "$root$COMPAT_DIR/" \;
-	echo "$COMPAT_DIR" >"$root/etc/ld.so.conf.d/vscaled-compat.conf"
-	chroot "$root" ldconfig
-}
-
 # Settings that make the guest boot quickly and say the same thing every time.
 guest_configure()
 {
@@ -53,7 +29,7 @@ guest_configure()
 		>"$root/etc/systemd/system.conf.d/lab.conf"
 }
 
-# image_build ROOTFS.tar SUITE KVER OUT
+# image_build ROOTFS.tar KVER OUT
 image_build()
 {
 	local root=$WORK/root
@@ -61,14 +37,13 @@ image_build()
 	mkdir "$root"
 	tar -xpf "$1" -C "$root" --numeric-owner
 	mkdir -p "$root/usr/lib/modules"
-	cp -a "$LAB/kernel/$3/modules" "$root/usr/lib/modules/$3"
-	chroot "$root" /sbin/depmod "$3"
+	cp -a "$LAB/kernel/$2/modules" "$root/usr/lib/modules/$2"
+	chroot "$root" /sbin/depmod "$2"
 	guest_configure "$root"
-	compat_install "$root" "$2"
 	kubectl_fetch "$root/usr/local/bin/kubectl"
-	rm -f "$4.new"
-	truncate -s 2G "$4.new"
+	rm -f "$3.new"
+	truncate -s 2G "$3.new"
 	mkfs.ext4 -q -F -O '^has_journal,^metadata_csum' -E lazy_itable_init=1,root_owner=0:0 -m 0 \
-		-d "$root" "$4.new"
-	mv "$4.new" "$4"
+		-d "$root" "$3.new"
+	mv "$3.new" "$3"
 }
