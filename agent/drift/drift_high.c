@@ -26,19 +26,6 @@ static bool is_kubelets(const struct managed *m, uint64_t high, uint32_t *ret)
 	return *ret != 0;
 }
 
-/* The kubelet was started with another factor, or without one. A memory.high that was not its own
- * stays the original. */
-static void note_factor(struct managed *m, uint32_t factor)
-{
-	struct limits *o = &m->control.original;
-	uint32_t before = control_qos_factor(&m->control);
-
-	if (factor == before || (before == 0 && o->mem_high != LIMIT_MAX))
-		return;
-	o->mem_high = pod_qos_high(m->control.pod.found_request, o->mem_max, factor);
-	persist_adopted(m, RESOURCE_MEMORY);
-}
-
 /* PID 1 writes memory.high with everything that it stores. A brake that holds growth below what the
  * runtime may write is needed again at once: PID 1's answer may take seconds. */
 static bool is_replaced_by_pid1(const struct managed *m, const struct limits *seen)
@@ -55,25 +42,21 @@ void drift_high(struct managed *m, struct limits *seen)
 	/* By the brake or a trial, whose reason lasts. */
 	bool held = (c->mem.brake.line != 0 || c->mem.trial.high_lowered) &&
 		    control_high_is_ours(c, &c->kernel);
-	struct change again = {
-		.target = c->target,
-		.knob = KNOB_MEM_HIGH,
-		.from = seen->mem_high,
-		.to = c->kernel.mem_high,
-	};
+	struct change again = {.target = c->target, .knob = KNOB_MEM_HIGH, .from = seen->mem_high};
 	uint32_t factor;
-	bool kubelets = is_kubelets(m, seen->mem_high, &factor);
+	bool kubelets = is_kubelets(m, seen->mem_high, &factor) && (held || m->originals.touched);
 
 	if (!c->resource[RESOURCE_MEMORY].managed || seen->mem_high == c->kernel.mem_high ||
 	    c->rule.mode == MODE_OFF || c->paused || (c->gave_way & RESOURCES_MEMORY) ||
-	    !(held || (kubelets && m->originals.touched)))
+	    !(kubelets || (held && is_replaced_by_pid1(m, seen))))
 		return;
-	if (!kubelets && !is_replaced_by_pid1(m, seen))
-		return;
-	if (kubelets)
-		note_factor(m, factor);
-	if (!held)
-		again.to = control_mem_high(c, c->kernel.mem_max);
+	/* The kubelet was started with another factor, or without one. */
+	if (kubelets && factor != control_qos_factor(c)) {
+		c->original.mem_high =
+			pod_qos_high(c->pod.found_request, c->original.mem_max, factor);
+		persist_adopted(m, RESOURCE_MEMORY);
+	}
+	again.to = held ? c->kernel.mem_high : control_mem_high(c, c->kernel.mem_max);
 	if (again.to != seen->mem_high && cg_write(m->cgroup.cg, &again) != APPLY_DONE)
 		return;
 	seen->mem_high = again.to;

@@ -77,7 +77,7 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 	if (limit_same(r, before, value))
 		return;
 	if (r == RESOURCE_MEMORY)
-		wanted.mem_high = control_original_high(c, wanted.mem_max);
+		wanted.mem_high = control_mem_high(c, wanted.mem_max);
 	/* The ledger of this wake-up counts with the original that goes. */
 	node_memory_close(m->table->memory);
 	plan_begin(m->table, &plan);

@@ -262,8 +262,6 @@ uint64_t control_mem_property(const struct control *c, const struct tuning *t);
 bool control_mem_property_short(const struct control *c, const struct tuning *t, uint64_t stored);
 /* The factor of the kubelet that set the original memory.high; 0: it did not. */
 uint32_t control_qos_factor(const struct control *c);
-/* The original memory.high beside another original limit. */
-uint64_t control_original_high(const struct control *c, uint64_t mem_max);
 /* memory.high outside of trials and without the brake: the kubelet's where the original one is,
  * else in proportion to the original one. */
 uint64_t control_mem_high(const struct control *c, uint64_t mem_max);

@@ -96,7 +96,7 @@ uint32_t control_qos_factor(const struct control *c)
 			    : 0;
 }
 
-static uint64_t high_beside(const struct control *c, uint64_t request, uint64_t mem_max)
+uint64_t control_mem_high(const struct control *c, uint64_t mem_max)
 {
 	const struct limits *o = &c->original;
 	uint32_t factor = control_qos_factor(c);
@@ -106,18 +106,8 @@ static uint64_t high_beside(const struct control *c, uint64_t request, uint64_t 
 	if (o->mem_high >= o->mem_max)
 		return LIMIT_MAX;
 	if (factor != 0)
-		return pod_qos_high(request, mem_max, factor);
+		return pod_qos_high(c->pod.resource[RESOURCE_MEMORY].request, mem_max, factor);
 	return round_down(mul_div(mem_max, o->mem_high, o->mem_max), MEM_PAGE_BYTES);
-}
-
-uint64_t control_original_high(const struct control *c, uint64_t mem_max)
-{
-	return high_beside(c, c->pod.found_request, mem_max);
-}
-
-uint64_t control_mem_high(const struct control *c, uint64_t mem_max)
-{
-	return high_beside(c, c->pod.resource[RESOURCE_MEMORY].request, mem_max);
 }
 
 uint64_t control_above_growth(const struct control *c, const struct control_context *x,

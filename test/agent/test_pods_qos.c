@@ -158,6 +158,29 @@ static void test_factor_changes(void)
 	rig_close(&r);
 }
 
+/* The owner's new limit is adopted before the kubelet has carried it out. */
+static void test_owner_resizes(void)
+{
+	struct rig r;
+	struct rig_pod *p = begin(&r, RIG_QOS_FACTOR, DRIVER_CGROUPFS);
+	const struct control *c;
+
+	pods_raise_app(&r, p);
+	c = &pods_of(&r, "default/web-0/app")->control;
+	p->container[0].spec.limit[RESOURCE_MEMORY] = 256 * MIB;
+	p->generation++;
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, pods_burn_20);
+	CHECK_EQ(c->original.mem_max, 256 * MIB);
+	CHECK_EQ(c->original.mem_high, formula(&r, 256 * MIB));
+	CHECK_EQ(high(&r), formula(&r, 256 * MIB));
+	rig_pod_realise(&r, p);
+	rig_run(&r, 10, pods_burn_20);
+	CHECK_EQ(c->original.mem_high, formula(&r, 256 * MIB));
+	CHECK_EQ(high(&r), formula(&r, 256 * MIB));
+	rig_close(&r);
+}
+
 int main(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
@@ -166,5 +189,6 @@ int main(void)
 	for (size_t k = 0; k < ARRAY_SIZE(drivers); k++)
 		test_formula(drivers[k]);
 	test_factor_changes();
+	test_owner_resizes();
 	return check_result();
 }
