@@ -51,11 +51,8 @@ void drift_high(struct managed *m, struct limits *seen)
 	    !(kubelets || (held && is_replaced_by_pid1(m, seen))))
 		return;
 	/* The kubelet was started with another factor, or without one. */
-	if (kubelets && factor != control_qos_factor(c)) {
-		c->original.mem_high =
-			pod_qos_high(c->pod.found_request, c->original.mem_max, factor);
+	if (kubelets && control_adopt_factor(c, factor))
 		persist_adopted(m, RESOURCE_MEMORY);
-	}
 	again.to = held ? c->kernel.mem_high : control_mem_high(c, c->kernel.mem_max);
 	if (again.to != seen->mem_high && cg_write(m->cgroup.cg, &again) != APPLY_DONE)
 		return;

@@ -260,8 +260,9 @@ uint64_t control_mem_property(const struct control *c, const struct tuning *t);
 /* Does the stored property need a raise? As soon as less than half of the headroom is left, with or
  * without growth: PID 1 may be busy with a reload when growth begins. */
 bool control_mem_property_short(const struct control *c, const struct tuning *t, uint64_t stored);
-/* The factor of the kubelet that set the original memory.high; 0: it did not. */
-uint32_t control_qos_factor(const struct control *c);
+/* The original memory.high becomes that of a kubelet with this factor (0: it sets none). True: it
+ * was another one. */
+bool control_adopt_factor(struct control *c, uint32_t factor_permille);
 /* memory.high outside of trials and without the brake: the kubelet's where the original one is,
  * else in proportion to the original one. */
 uint64_t control_mem_high(const struct control *c, uint64_t mem_max);

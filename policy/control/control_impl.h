@@ -85,6 +85,8 @@ uint64_t control_mem_need(const struct usage *prev, const struct usage *u);
  * until the next look, and no higher than it is. */
 uint64_t control_above_growth(const struct control *c, const struct control_context *x,
 			      uint64_t max);
+/* The factor of the kubelet that set the original memory.high; 0: it did not. */
+uint32_t control_qos_factor(const struct control *c);
 /* memory.high for a memory.max of `max`, the brake included. */
 uint64_t control_braked_high(const struct control *c, uint64_t mem_max);
 /* Arms, holds and lifts the brake. hit: memory.high slowed growth. */

@@ -96,6 +96,15 @@ uint32_t control_qos_factor(const struct control *c)
 			    : 0;
 }
 
+bool control_adopt_factor(struct control *c, uint32_t factor_permille)
+{
+	if (factor_permille == control_qos_factor(c))
+		return false;
+	c->original.mem_high =
+		pod_qos_high(c->pod.found_request, c->original.mem_max, factor_permille);
+	return true;
+}
+
 uint64_t control_mem_high(const struct control *c, uint64_t mem_max)
 {
 	const struct limits *o = &c->original;
