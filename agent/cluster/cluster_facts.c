@@ -68,13 +68,13 @@ static uint64_t actual_of(const struct control *c, enum resource r)
 	return cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
 }
 
-/* The spec follows the cgroup: until that has the original limit, as when more memory is in use,
- * the spec keeps its own. */
+/* The spec follows the cgroup: while that has another limit than the original, because more memory
+ * is in use, the spec keeps its own. Later on it is the spec that the kubelet writes there. */
 static bool limit_stays(const struct managed *m, enum resource r)
 {
 	uint64_t actual = actual_of(&m->control, r);
 
-	if (!is_given_back(m))
+	if (!is_given_back(m) || (!m->hand_back.due && m->state != UNIT_RESTORED))
 		return false;
 	return m->cgroup.cg != NULL ? actual != persist_original_limit(m, r, actual)
 				    : m->hand_back.due;

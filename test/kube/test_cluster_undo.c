@@ -189,6 +189,62 @@ static void test_uninstall(void (*end)(struct rig_pod *p))
 	crig_close(&c);
 }
 
+/* The owner's values after the pod was handed back are nothing that is to go back. */
+static void test_owner_afterwards(void)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+
+	ratify(p);
+	CHECK(crig_until(&c, 60, burn_699, all_have_status));
+	mode_off(p);
+	CHECK(crig_until(&c, 60, burn_50, is_put_back));
+	carried_out();
+	crig_user_resizes(&c, p, "400m", "128Mi");
+	carried_out();
+	rig_run(&c.rig, 20, burn_50);
+	uninstalled(p);
+	CHECK(crig_until(&c, 60, burn_50, has_no_status));
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 400);
+	CHECK_EQ(memory_of(&c), 128 * MIB);
+	crig_kubernetes = "";
+	crig_close(&c);
+}
+
+static bool cpu_is_handed_back(struct crig *x)
+{
+	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) == 200;
+}
+
+/* The kubelet replays the spec after the cgroup was restored and before the spec is. */
+static void test_replayed(void (*end)(struct rig_pod *p))
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+
+	ratify(p);
+	rig_run(&c.rig, 12, grow);
+	CHECK(crig_until(&c, 80, burn_699, has_headroom));
+	carried_out();
+	app_of(p)->anon_bytes = 20 * MIB;
+	rig_run(&c.rig, 2, burn_50);
+	crig_fault(&c, "500", "\"match\":\"PATCH .*/resize\",\"count\":-1");
+	end(p);
+	CHECK(crig_until(&c, 60, burn_50, cpu_is_handed_back));
+	CHECK(crig_until(&c, 60, burn_50, cgroup_is_original));
+	rig_run(&c.rig, 3, burn_50);
+	crig_kubelet(&c, p, NULL);
+	CHECK(!cgroup_is_original(&c));
+	rig_run(&c.rig, 3, burn_50);
+	crig_heal(&c);
+	CHECK(crig_until(&c, 120, burn_50, is_put_back));
+	CHECK(crig_until(&c, 120, burn_50, memory_is_original));
+	carried_out();
+	CHECK(cpu_is_handed_back(&c));
+	CHECK(cgroup_is_original(&c));
+	CHECK_EQ(c.rig.kills, 0);
+	crig_kubernetes = "";
+	crig_close(&c);
+}
+
 /* As a string of JSON. */
 #define LEFT "{\\\"mode\\\":\\\"Off\\\",\\\"containers\\\":{}}"
 
@@ -210,6 +266,10 @@ static void test_left_annotation(const char *annotations, const char *kubernetes
 
 int main(void)
 {
+	test_owner_afterwards();
+	test_replayed(mode_removed);
+	test_replayed(mode_off);
+	test_replayed(uninstalled);
 	test_uninstall(uninstalled);
 	test_uninstall(uninstalled_by_a_new_agent);
 	test_left_annotation(NULL, "", false);

@@ -30,7 +30,7 @@ BEGIN = begin(PROGRAMS)
 END = re.compile(r"\s*(?:[|;<>#&()]|…|\.\.\.|$)")
 SPANS = {".md": r"`([^`]+)`", ".scd": r"\*([^*]+)\*", ".catalog": r"`([^`]+)`",
          ".c": r"`([^`\n]+)`|(?:see:|\bby|\bwith|\bit with) (vscalectl [^\"`;,)]+)"}
-BLOCKS = {".md": r"^```[a-z]*\n(.*?)^```", ".scd": r"((?:^\t.+\n)+)"}
+BLOCKS = {".md": r"^ *```[a-z]*\n(.*?)^ *```", ".scd": r"((?:^\t.+\n)+)"}
 LINES = {".in": r"^Exec\w+=-?(.*)$", ".yaml": r"^\s*args: \[(.*)\]$|^# (.*)$|`([^`]+)`"}
 SOURCES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/*.scd",
            "systemd/vscaled.catalog", "systemd/*.in", "agent/vscaled.yaml",
@@ -43,7 +43,7 @@ PLANTED = (
     ("x.scd", "*vscalectl\nrestart*"), ("x.scd", "\tvscalectl list -o json --force | jq .\n"),
     ("x.in", "ExecStopPost=-@BIN@/vscalectl raise\n"), ("x.c", '"see: vscalectl usage"'),
     ("x.yaml", "          args: [--configuration=/etc/x]\n"),
-    ("x.md", "`vscalectl pause a b`"), ("x.md", "`kubectl vscaled list --all`"))
+    ("x.md", "- x\n  ```\n  ls\n  vscalectl lift --all\n  ```\n"), ("x.md", "`vscalectl pause a b`"), ("x.md", "`kubectl vscaled list --all`"))
 
 
 def texts(name: str, text: str) -> list[str]:
