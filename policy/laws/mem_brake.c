@@ -162,6 +162,9 @@ void mem_brake_pass(const struct tuning_memory *t, struct mem_law *m,
 	struct mem_brake *b = &m->brake;
 	uint64_t line = line_of(t, b, in);
 
+	/* It held, and was too slow. */
+	b->ended += in->passed && !b->passed && in->now >= b->rearm_at;
+	b->passed = in->passed;
 	if (b->line == 0) {
 		if (mem_brake_wanted(m, in) && in->now >= b->rearm_at && mem_brake_fits(line, in))
 			mem_brake_arm(b, line, in);
@@ -205,6 +208,7 @@ void mem_brake_failed(struct mem_law *m, usec_t now)
 {
 	m->brake = (struct mem_brake){
 		.stands = m->brake.stands,
+		.passed = m->brake.passed,
 		.ended = m->brake.ended,
 		.rearm_at = add_sat(now, REST_USEC),
 	};

@@ -56,7 +56,9 @@ struct mem_brake {
 	usec_t pressed_at; /* when use reached it; 0: it has not, or headroom was made since */
 	usec_t wanted_at;  /* last time */
 	usec_t rearm_at;   /* not armed before */
-	uint32_t ended; /* times that it was lifted while a lower limit might still be replayed */
+	bool passed;    /* use is above a limit that may be replayed */
+	uint32_t ended; /* times that it was lifted, or passed, while a lower limit might still be
+			   replayed */
 };
 
 struct mem_law {
@@ -115,6 +117,7 @@ struct mem_brake_input {
 	uint64_t own;               /* the owner's memory.high with it; LIMIT_MAX: none */
 	bool hit;    /* memory.high has slowed a process since the last reflex pass */
 	bool replay; /* max is the limit that the runtime may replay; memory.max is higher */
+	bool passed; /* it may replay one below use */
 	/* replay: so many threads may allocate (0: not known), and the liveness probe ends the
 	 * container after this time without an answer (0: it has none) */
 	uint32_t threads;
