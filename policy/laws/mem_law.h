@@ -56,7 +56,7 @@ struct mem_brake {
 	usec_t pressed_at; /* when use reached it; 0: it has not, or headroom was made since */
 	usec_t wanted_at;  /* last time */
 	usec_t rearm_at;   /* not armed before */
-	bool passed;    /* use is above a limit that may be replayed */
+	bool passed;       /* use is above a limit that may be replayed */
 	uint32_t ended; /* times that it was lifted, or passed, while a lower limit might still be
 			   replayed */
 };
