@@ -417,7 +417,7 @@ static void process(struct world *w, size_t i, usec_t dt)
 	reflex(w, i);
 	/* The brake ends growth, or the container's own limit. */
 	most = pod_replay_max(&b);
-	most = MIN(MAX(x->held, x->actual), before < most ? most : LIMIT_MAX);
+	most = MIN(MAX(x->held, x->actual), before <= most ? most : LIMIT_MAX);
 	w->t->braked += p->use > MAX(before, most) && b.growth_held;
 	p->use = MIN(p->use, MAX(before, most));
 	x->actual = MAX(x->actual, x->held);
