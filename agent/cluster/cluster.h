@@ -21,7 +21,6 @@ struct unit_table;
 struct cluster_range {
 	struct namespace_entry at;
 	struct kube_limit_range range;
-	bool known; /* the API server has answered, also with a refusal */
 };
 
 struct pod_bounds;
@@ -54,13 +53,10 @@ struct cluster {
 	struct recreate *recreate;         /* owned; NULL: not used yet */
 	struct room *room;                 /* owned; NULL: no pod yet */
 	struct kube_node node_object;      /* cluster_node_of() */
-	struct kube_call *node_call;       /* NULL: none under way */
-	usec_t node_at;                    /* asked for then */
-	bool node_known, node_denied;      /* node_denied: no right to it, and reported */
-	struct kube_call *namespaces_call; /* NULL: none under way */
-	usec_t namespaces_at;
+	struct refresh node_list;
+	struct refresh namespaces_list;
 	uint32_t namespaces_failed; /* lists, in all */
-	bool namespaces_denied;     /* and reported */
+	uint32_t denied;            /* kinds (1 << refresh_kind) whose missing right was reported */
 	uint64_t random;            /* of the waits before their lists */
 	bool list_bad;              /* something of the list that comes in could not be read */
 	bool here;            /* one of the pods that were listed has a cgroup on this machine */

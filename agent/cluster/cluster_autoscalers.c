@@ -10,16 +10,12 @@
 #include "agent/manage/wake.h"
 #include <stdio.h>
 
-#define FRESH_USEC (10 * USEC_PER_MIN)
 #define RETRY_USEC USEC_PER_MIN
-/* Without the right to list them. */
-#define DENIED_USEC USEC_PER_HOUR
 
 /* The HorizontalPodAutoscalers of one namespace. */
 struct autoscalers {
 	struct namespace_entry at;
 	struct kube_autoscalers known;
-	bool answered; /* also with a refusal */
 };
 
 static struct autoscalers *of_entry(struct namespace_entry *e)
@@ -59,25 +55,18 @@ static void on_answer(void *arg, const struct kube_answer *answer)
 	struct namespace_entry *e = &a->at;
 	struct kube_autoscalers fresh = {0};
 	struct kube_decode_error err = {.text = ""};
-	bool denied = answer->error == 0 && (answer->status == 403 || answer->status == 404);
+	bool read = answer->error == 0 && answer->status == 200 &&
+		    kube_decode_autoscalers(answer->body, answer->len, &fresh, &err) == 0;
 
-	e->call = NULL;
+	e->list.call = NULL;
 	daemon_wake(e->cluster->wake);
-	e->ask_at = e->cluster->wake->now + (denied ? DENIED_USEC : RETRY_USEC);
-	/* What is known stays in force while the API server cannot be reached. */
-	if (!denied && (answer->error != 0 || answer->status != 200 ||
-			kube_decode_autoscalers(answer->body, answer->len, &fresh, &err) < 0)) {
-		if (!a->answered)
-			namespace_failed(e, &note_waits, answer, err.text);
-		return;
+	if (refresh_answered(e->cluster, REFRESH_AUTOSCALERS, &e->list, answer, read)) {
+		kube_autoscalers_drop(&a->known);
+		a->known = fresh;
+		namespace_set_bounds(e);
+	} else if (!e->list.known) {
+		namespace_failed(e, &note_waits, answer, err.text);
 	}
-	e->failing_since = 0;
-	if (!denied)
-		e->ask_at = e->cluster->wake->now + FRESH_USEC;
-	kube_autoscalers_drop(&a->known);
-	a->known = fresh;
-	a->answered = true;
-	namespace_set_bounds(e);
 }
 
 static void ask(struct namespace_entry *e)
@@ -88,8 +77,8 @@ static void ask(struct namespace_entry *e)
 
 	snprintf(path, sizeof path, "/apis/autoscaling/v2/namespaces/%s/horizontalpodautoscalers",
 		 e->namespace);
-	if (c->port.start(c->port.ctx, &request, on_answer, e, &e->call) < 0)
-		e->ask_at = c->wake->now + RETRY_USEC;
+	if (c->port.start(c->port.ctx, &request, on_answer, e, &e->list.call) < 0)
+		e->list.ask_at = c->wake->now + RETRY_USEC;
 }
 
 static void note_used(struct cluster *c)
@@ -106,21 +95,12 @@ static void note_used(struct cluster *c)
 
 void cluster_autoscalers_tick(struct cluster *c)
 {
-	struct namespace_entry *next = NULL;
+	struct namespace_entry *next;
 
 	note_used(c);
 	namespaces_forget_unused(&c->autoscalers, free_known);
-	if (!kube_watch_state(c->watch)->healthy)
-		return;
-	for (size_t i = 0; i < c->autoscalers.count; i++) {
-		struct namespace_entry *e = c->autoscalers.items[i];
-
-		if (e->call != NULL)
-			return; /* one at a time */
-		if (e->ask_at <= c->wake->now && (next == NULL || e->ask_at < next->ask_at))
-			next = e;
-	}
-	if (next != NULL)
+	next = namespaces_next(&c->autoscalers, c->wake->now);
+	if (next != NULL && kube_watch_state(c->watch)->healthy)
 		ask(next);
 }
 
@@ -130,7 +110,7 @@ void cluster_autoscalers_bound(struct cluster *c, const struct kube_pod *pod, st
 
 	if (!c->config->kubernetes.autoscalers || (!b->requests_move && !b->limits_stay))
 		return;
-	b->requests_unknown = a == NULL || !a->answered;
+	b->requests_unknown = a == NULL || !a->at.list.known;
 	if (!b->requests_unknown)
 		b->requests_stay = kube_autoscalers_of(&a->known, pod->owner, pod->workload);
 	/* Its limit would take the request along. */

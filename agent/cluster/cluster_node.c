@@ -14,29 +14,18 @@
 /* A cgroup may outlive its pod for a moment, or appear a moment after the pod is listed. */
 #define DOUBT_USEC (30 * USEC_PER_SEC)
 
-/* Both change when the kubelet restarts with another configuration or release, which is rare; what
- * is outdated costs one refusal by the kubelet. */
-#define FRESH_USEC  USEC_PER_HOUR
-#define RETRY_USEC  (30 * USEC_PER_SEC)
-#define DENIED_USEC (10 * USEC_PER_MIN)
+#define RETRY_USEC USEC_PER_MIN
 
 static void on_answer(void *arg, const struct kube_answer *a)
 {
 	struct cluster *c = arg;
 	struct kube_decode_error err;
-	bool denied = a->error == 0 && a->status == 403;
+	bool read = a->error == 0 && a->status == 200 &&
+		    kube_decode_node(a->body, a->len, &c->node_object, &err) == 0;
 
-	c->node_call = NULL;
+	c->node_list.call = NULL;
 	daemon_wake(c->wake);
-	c->node_at = c->wake->now + (denied ? DENIED_USEC : RETRY_USEC);
-	c->node_denied = denied;
-	if (denied)
-		c->node_known = false; /* without the right nothing keeps it true */
-	if (a->error != 0 || a->status != 200 ||
-	    kube_decode_node(a->body, a->len, &c->node_object, &err) < 0)
-		return;
-	c->node_known = true;
-	c->node_at = c->wake->now + FRESH_USEC;
+	refresh_answered(c, REFRESH_NODE, &c->node_list, a, read);
 }
 
 void cluster_node_tick(struct cluster *c)
@@ -44,17 +33,17 @@ void cluster_node_tick(struct cluster *c)
 	char path[320];
 	const struct kube_request request = {.method = "GET", .path = path};
 
-	if (c->node_call != NULL || c->node_at > c->wake->now ||
+	if (c->node_list.call != NULL || c->node_list.ask_at > c->wake->now ||
 	    !kube_watch_state(c->watch)->healthy)
 		return;
 	snprintf(path, sizeof path, "/api/v1/nodes/%s", c->node);
-	if (c->port.start(c->port.ctx, &request, on_answer, c, &c->node_call) < 0)
-		c->node_at = c->wake->now + RETRY_USEC;
+	if (c->port.start(c->port.ctx, &request, on_answer, c, &c->node_list.call) < 0)
+		c->node_list.ask_at = c->wake->now + RETRY_USEC;
 }
 
 const struct kube_node *cluster_node_of(const struct cluster *c)
 {
-	return c->node_known ? &c->node_object : NULL;
+	return c->node_list.read ? &c->node_object : NULL;
 }
 
 /* From this release on a kubelet takes a lower memory limit without pod-level statistics; before,
@@ -80,8 +69,7 @@ bool cluster_node_decreases(const struct cluster *c)
 
 void cluster_node_free(struct cluster *c)
 {
-	if (c->node_call != NULL)
-		c->port.cancel(c->port.ctx, c->node_call);
+	refresh_cancel(c, &c->node_list);
 }
 
 static const char *prefix_of(const struct config *config)

@@ -141,7 +141,10 @@ static void clear(struct cluster_past *p)
 static void failed(struct cluster_past *p, int kind, const char *what)
 {
 	struct cluster *c = p->cluster;
+	struct past_entry *e = p->key != NULL ? find(p, p->key) : NULL;
 
+	if (e != NULL)
+		e->ask_at = c->wake->now; /* behind the others */
 	p->quiet_until = c->wake->now + backoff_next(&p->backoff, c->wake->now);
 	clear(p);
 	if (p->trouble == kind)

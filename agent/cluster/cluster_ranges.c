@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FRESH_USEC (10 * USEC_PER_MIN)
 #define RETRY_USEC USEC_PER_MIN
 #define PATH_BYTES 384
 /* Requests for namespaces that are new to us. */
@@ -22,16 +21,6 @@ static struct cluster_range *of_entry(struct namespace_entry *e)
 void cluster_ranges_free(struct cluster *c)
 {
 	namespaces_free(&c->ranges, NULL);
-}
-
-/* Until the first answer nothing bounds; the API server refuses what passes a LimitRange. */
-static void learned(struct cluster_range *r)
-{
-	bool before = r->known;
-
-	r->known = true;
-	if (!before)
-		namespace_set_bounds(&r->at);
 }
 
 static bool is_sized(const struct managed *m)
@@ -48,37 +37,28 @@ static const struct namespace_note note_unknown = {
 	.concerns = is_sized,
 };
 
+/* Until the first answer no limit is bounded: the API server refuses what passes a LimitRange. */
 static void on_answer(void *arg, const struct kube_answer *a)
 {
 	struct cluster_range *r = arg;
 	struct cluster *c = r->at.cluster;
-	struct kube_limit_range fresh;
+	struct kube_limit_range fresh = {.container = {.min = {0}}};
 	struct kube_decode_error err = {.text = ""};
+	bool read = a->error == 0 && a->status == 200 &&
+		    kube_decode_limit_ranges(a->body, a->len, &fresh, &err) == 0;
+	bool known = r->at.list.known;
 
-	r->at.call = NULL;
+	r->at.list.call = NULL;
 	daemon_wake(c->wake);
-	r->at.ask_at = c->wake->now + RETRY_USEC;
-	/* The known ranges stay in force while the API server is unreachable; without the right to
-	 * read them there are none. */
-	if (a->status == 403 || a->status == 404) {
-		r->at.ask_at = c->wake->now + FRESH_USEC;
-		r->range = (struct kube_limit_range){.container = {.min = {0}}};
-		learned(r);
-		namespace_set_bounds(&r->at);
+	if (refresh_answered(c, REFRESH_RANGES, &r->at.list, a, read)) {
+		known = known && memcmp(&fresh, &r->range, sizeof fresh) == 0;
+		r->range = fresh;
+		if (!known)
+			namespace_set_bounds(&r->at);
+	} else if (!known) {
+		namespace_failed(&r->at, &note_unknown, a, err.text);
 	}
 	cluster_ranges_first(c);
-	if (a->error != 0 || a->status != 200 ||
-	    kube_decode_limit_ranges(a->body, a->len, &fresh, &err) < 0) {
-		if (!r->known)
-			namespace_failed(&r->at, &note_unknown, a, err.text);
-		return;
-	}
-	r->at.ask_at = c->wake->now + FRESH_USEC;
-	learned(r);
-	if (memcmp(&fresh, &r->range, sizeof fresh) == 0)
-		return;
-	r->range = fresh;
-	namespace_set_bounds(&r->at);
 }
 
 static void ask(struct cluster *c, struct namespace_entry *e)
@@ -88,8 +68,8 @@ static void ask(struct cluster *c, struct namespace_entry *e)
 
 	/* A namespace is a DNS label, checked by the decoder: nothing to escape. */
 	snprintf(path, sizeof path, "/api/v1/namespaces/%s/limitranges", e->namespace);
-	if (c->port.start(c->port.ctx, &request, on_answer, e, &e->call) < 0)
-		e->ask_at = c->wake->now + RETRY_USEC;
+	if (c->port.start(c->port.ctx, &request, on_answer, e, &e->list.call) < 0)
+		e->list.ask_at = c->wake->now + RETRY_USEC;
 }
 
 const struct cluster_range *cluster_range_of(struct cluster *c, const char *namespace)
@@ -191,31 +171,25 @@ void cluster_ranges_first(struct cluster *c)
 	if (!is_healthy(c))
 		return;
 	for (size_t i = 0; i < c->ranges.count; i++)
-		calls += c->ranges.items[i]->call != NULL;
+		calls += c->ranges.items[i]->list.call != NULL;
 	for (size_t i = 0; i < c->ranges.count && calls < FIRST_MAX; i++) {
 		struct namespace_entry *e = c->ranges.items[i];
 
-		if (of_entry(e)->known || e->call != NULL || e->ask_at > c->wake->now)
+		if (e->list.known || e->list.call != NULL || e->list.ask_at > c->wake->now)
 			continue;
 		ask(c, e);
-		calls += e->call != NULL;
+		calls += e->list.call != NULL;
 	}
 }
 
 void cluster_ranges_tick(struct cluster *c)
 {
+	struct namespace_entry *next;
+
 	forget_unused(c);
 	cluster_ranges_first(c);
-	if (!is_healthy(c))
-		return;
 	/* One at a time, so that a node with many namespaces sends no burst. */
-	for (size_t i = 0; i < c->ranges.count; i++)
-		if (c->ranges.items[i]->call != NULL)
-			return;
-	for (size_t i = 0; i < c->ranges.count; i++) {
-		if (c->ranges.items[i]->ask_at > c->wake->now)
-			continue;
-		ask(c, c->ranges.items[i]);
-		return;
-	}
+	next = namespaces_next(&c->ranges, c->wake->now);
+	if (next != NULL && is_healthy(c))
+		ask(c, next);
 }

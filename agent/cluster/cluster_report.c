@@ -399,7 +399,7 @@ static bool ratifies(struct cluster *c, const struct kube_pod *pod)
 	const struct cluster_range *range = range_of(c, pod);
 
 	return c->watch != NULL && kube_watch_state(c->watch)->healthy && range != NULL &&
-	       range->known && reporter_ratifies(c->reporter, pod->uid, c->wake->now);
+	       range->at.list.known && reporter_ratifies(c->reporter, pod->uid, c->wake->now);
 }
 
 static uint32_t unratified_permille(const struct cluster *c, const struct kube_container *k,
@@ -439,7 +439,8 @@ static void hook_bounds(void *ctx, const struct kube_pod *pod, const char *conta
 
 	cluster_autoscalers_bound(c, pod, b);
 	b->unratified_permille = unratified_permille(c, k, ratifies(c, pod));
-	b->ranges_unknown = known != NULL && !known->known;
+	b->ranges_unknown = known != NULL && !known->at.list.known;
+	b->requests_unknown |= b->ranges_unknown && (b->requests_move || b->limits_stay);
 	b->growth_held = !(k->restart_on_resize & RESOURCES_MEMORY) &&
 			 reporter_tries(c->reporter, pod->uid, c->wake->now);
 	if (known != NULL)

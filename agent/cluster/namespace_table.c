@@ -66,8 +66,7 @@ void namespaces_forget_unused(struct namespace_table *t, void (*free_rest)(void 
 		if (e->used)
 			continue;
 		t->items[i] = t->items[--t->count];
-		if (e->call != NULL)
-			e->cluster->port.cancel(e->cluster->port.ctx, e->call);
+		refresh_cancel(e->cluster, &e->list);
 		if (free_rest != NULL)
 			free_rest(e);
 		free(e->namespace);
@@ -81,6 +80,21 @@ void namespaces_free(struct namespace_table *t, void (*free_rest)(void *entry))
 	namespaces_forget_unused(t, free_rest);
 	free(t->items);
 	*t = (struct namespace_table){0};
+}
+
+struct namespace_entry *namespaces_next(const struct namespace_table *t, usec_t now)
+{
+	struct namespace_entry *next = NULL;
+
+	for (size_t i = 0; i < t->count; i++) {
+		struct namespace_entry *e = t->items[i];
+
+		if (e->list.call != NULL)
+			return NULL;
+		if (e->list.ask_at <= now && (next == NULL || e->list.ask_at < next->list.ask_at))
+			next = e;
+	}
+	return next;
 }
 
 /* The next container of the namespace from *i on; NULL: none. */

@@ -2,8 +2,7 @@
 /* What the API server is asked for by namespace, for as long as pods here need it. */
 #pragma once
 
-#include "agent/kube/client/client.h"
-#include "policy/base/base.h"
+#include "agent/cluster/refresh.h"
 
 struct cluster;
 struct managed;
@@ -12,8 +11,7 @@ struct managed;
 struct namespace_entry {
 	struct cluster *cluster;
 	char *namespace;
-	struct kube_call *call; /* NULL: none under way */
-	usec_t ask_at;
+	struct refresh list;
 	usec_t failing_since; /* first answer that was of no use; 0: none */
 	bool reported;        /* by an Event */
 	bool used;            /* since namespaces_unmark() */
@@ -39,6 +37,8 @@ void namespaces_unmark(struct namespace_table *t);
 /* free_rest: of what follows the entry; NULL: nothing to free. */
 void namespaces_forget_unused(struct namespace_table *t, void (*free_rest)(void *entry));
 void namespaces_free(struct namespace_table *t, void (*free_rest)(void *entry));
+/* The one that is due for longest; NULL: none, or another one is being asked for. */
+struct namespace_entry *namespaces_next(const struct namespace_table *t, usec_t now);
 /* Sets the bounds of the namespace's pods at once. */
 void namespace_set_bounds(const struct namespace_entry *e);
 /* An answer was of no use. Once it has been so for 5 min, the containers of the namespace that it

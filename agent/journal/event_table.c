@@ -251,7 +251,12 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_NAMESPACES_DENIED] = {
 		"namespaces-denied", SD_ID128_MAKE(7d,2b,e9,40,5c,1f,4a,63,9e,07,c4,8b,d1,36,f2,5a),
 		LOG_WARNING, 0, 0,
-		"annotations of namespaces have no effect: vscaled may not list namespaces (role vscaled-namespaces)",
+		"new annotations of namespaces have no effect: vscaled may not list namespaces (role vscaled-namespaces)",
+	},
+	[EVENT_LIST_DENIED] = {
+		"list-denied", SD_ID128_MAKE(50,e1,dc,f7,86,53,4c,ec,b5,2b,f7,bf,22,f0,7e,be),
+		LOG_WARNING, F(DETAIL), 0,
+		"vscaled may not read {detail}",
 	},
 	[EVENT_EVICTIONS_DENIED] = {
 		"evictions-denied", SD_ID128_MAKE(13,5c,a4,6b,d2,99,47,15,84,2b,3c,b4,0d,ee,8c,11),

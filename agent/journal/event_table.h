@@ -51,6 +51,7 @@ enum event_kind {
 	EVENT_API_LOST,
 	EVENT_API_BACK, /* count: annotated pods */
 	EVENT_NAMESPACES_DENIED,
+	EVENT_LIST_DENIED, /* detail: what, and what follows */
 	EVENT_EVICTIONS_DENIED,
 	EVENT_OBSERVATION_FULL, /* count: the most containers */
 	EVENT_DESCRIPTORS_LOW,  /* count: the most descriptors */

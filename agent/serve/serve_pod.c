@@ -22,7 +22,7 @@ static const char *request_stays(const struct pod_bounds *b, enum resource r)
 	if (b->swaps && r == RESOURCE_MEMORY)
 		return "the kubelet resizes no memory request of a container that may swap";
 	return b->requests_unknown && !b->guaranteed
-		       ? "whether a HorizontalPodAutoscaler depends on it is not known yet"
+		       ? "HorizontalPodAutoscalers or LimitRanges of the namespace are not known yet"
 		       : NULL;
 }
 

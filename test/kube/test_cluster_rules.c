@@ -273,9 +273,10 @@ static void test_namespace_denied(void)
 	crig_annotate(&c, p, "mode", "Auto");
 	crig_annotate(&c, p, "max-cpu", "700m");
 	CHECK(crig_until(&c, 240, burn_699, is_sized));
-	rig_run(&c.rig, 200, burn_699);
+	CHECK_EQ(c.rig.events[EVENT_NAMESPACES_DENIED], 0);
+	rig_run(&c.rig, 400, burn_699);
 	CHECK_EQ(c.rig.events[EVENT_NAMESPACES_DENIED], 1);
-	CHECK_EQ(crig_requests(&c, "/api/v1/namespaces?", 403), 1);
+	CHECK(crig_requests(&c, "/api/v1/namespaces?", 403) <= 7);
 	crig_close(&c);
 }
 

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What is listed again and again (HorizontalPodAutoscalers, LimitRanges, namespaces, the Node): a
+ * list that is refused or fails is not an empty one. */
+#include "agent/manage/managed_facts.h"
+#include "test/kube/test_cluster.h"
+
+#define REQUESTS                                                                                   \
+	"{\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/containers\":\"app\","                       \
+	"\"vscaled.dev/min-cpu\":\"50m\",\"vscaled.dev/max-cpu\":\"500m\","                        \
+	"\"vscaled.dev/controlled-values\":\"RequestsAndLimits\"}"
+#define WITH_REQUESTS                                                                              \
+	"\"containers\":[{\"name\":\"app\",\"image\":\"example.com/app:1\",\"resources\":{"        \
+	"\"requests\":{\"cpu\":\"100m\",\"memory\":\"16Mi\"}}},{\"name\":\"log\",\"image\":"       \
+	"\"example.com/log:1\",\"resources\":{\"requests\":{\"cpu\":\"100m\",\"memory\":\"16Mi\"}" \
+	"}}]"
+#define AUTOSCALERS  "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+#define RANGES       "/api/v1/namespaces/default/limitranges"
+#define BY_AUTOSCALE "\"match\":\"horizontalpodautoscalers\""
+#define BY_RANGES    "\"match\":\"limitranges\""
+#define BY_SPACES    "\"match\":\"/namespaces([?]|$)\""
+#define BY_NODE      "\"match\":\"GET /api/v1/nodes/\""
+
+static void open_rig(const char *kubernetes)
+{
+	crig_kubernetes = kubernetes;
+	if (!crig_open(&c, NULL, NULL))
+		exit(check_skip("no test API server: is there a python3?"));
+}
+
+/* What of the daemon's requests has text in its path and got this answer. */
+static const char *text_asked;
+static int status_asked;
+static unsigned count_asked;
+
+static bool is_asked(struct crig *x)
+{
+	return crig_requests(x, text_asked, status_asked) >= count_asked;
+}
+
+static usec_t time_until_asked(const char *text, int status, unsigned count,
+			       void (*load)(struct rig *))
+{
+	usec_t start = c.rig.real;
+
+	text_asked = text;
+	status_asked = status;
+	count_asked = count;
+	CHECK(crig_until(&c, 900, load, is_asked));
+	return c.rig.real - start;
+}
+
+/* After one failure it is requested again: soon, but not at once. ask_at: of the list, which
+ * is due. */
+static void check_asked_again(const char *text, usec_t *ask_at, int status,
+			      void (*load)(struct rig *))
+{
+	unsigned known = crig_requests(&c, text, 200);
+	usec_t took;
+
+	*ask_at = 0;
+	time_until_asked(text, status, 1, load);
+	took = time_until_asked(text, 200, known + 1, load);
+	if (took < 25 * USEC_PER_SEC || took > 100 * USEC_PER_SEC)
+		fprintf(stderr, "%s after a %d: asked again after %llu s\n", text, status,
+			(unsigned long long)(took / USEC_PER_SEC));
+	CHECK(took >= 25 * USEC_PER_SEC && took <= 100 * USEC_PER_SEC);
+}
+
+static void burn_300(struct rig *r)
+{
+	burn_all(r, 300);
+}
+
+static uint64_t request(enum resource r)
+{
+	OWN(drop_kube_pod) struct kube_pod *pod = crig_read(&c, &c.rig.pod[0]);
+
+	return kube_pod_container(pod, "app")->spec.request[r];
+}
+
+static bool memory_is_higher(struct crig *x)
+{
+	(void)x;
+	return request(RESOURCE_MEMORY) > 16 * MIB;
+}
+
+static bool cpu_is_higher(struct crig *x)
+{
+	(void)x;
+	return request(RESOURCE_CPU) > 100;
+}
+
+static struct rig_pod *add_requests(void)
+{
+	struct rig_pod *p = crig_pod_with(&c, DRIVER_CGROUPFS, "web-0", REQUESTS, WITH_REQUESTS);
+
+	cJSON_Delete(crig_ask(&c, "POST", AUTOSCALERS,
+			      "{\"metadata\":{\"name\":\"web\"},\"spec\":{\"maxReplicas\":3,"
+			      "\"scaleTargetRef\":{\"kind\":\"Pod\",\"name\":\"web-0\"}}}"));
+	return p;
+}
+
+/* A HorizontalPodAutoscaler is known, and its list fails once. */
+static void test_autoscalers_stay(const char *kind, int status)
+{
+	struct rig_pod *p;
+
+	open_rig("");
+	p = add_requests();
+	crig_start(&c);
+	CHECK(crig_until(&c, 60, burn_300, memory_is_higher));
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 60, burn_300);
+	CHECK_EQ(request(RESOURCE_CPU), 100);
+	crig_fault(&c, kind, BY_AUTOSCALE ",\"count\":1");
+	check_asked_again("horizontalpodautoscalers",
+			  &c.rig.loop->cluster->autoscalers.items[0]->list.ask_at, status,
+			  burn_300);
+	rig_run(&c.rig, 60, burn_300);
+	CHECK_EQ(request(RESOURCE_CPU), 100);
+	CHECK_EQ(c.rig.events[EVENT_LIST_DENIED], 0);
+	crig_close(&c);
+}
+
+/* 403 from the start: for some minutes the right may be on its way. */
+static void test_autoscalers_late(void)
+{
+	open_rig("");
+	add_requests();
+	crig_fault(&c, "403", BY_AUTOSCALE ",\"count\":2");
+	crig_start(&c);
+	time_until_asked("horizontalpodautoscalers", 200, 1, burn_300);
+	CHECK_EQ(request(RESOURCE_CPU), 100);
+	CHECK(crig_until(&c, 120, burn_300, memory_is_higher));
+	rig_run(&c.rig, 60, burn_300);
+	CHECK_EQ(request(RESOURCE_CPU), 100);
+	CHECK_EQ(c.rig.events[EVENT_LIST_DENIED], 0);
+	crig_close(&c);
+}
+
+/* Then it is a missing right, which is reported once: requests move. */
+static void test_autoscalers_denied(void)
+{
+	open_rig("");
+	add_requests();
+	crig_fault(&c, "403", BY_AUTOSCALE ",\"count\":-1");
+	crig_start(&c);
+	rig_run(&c.rig, 280, burn_300);
+	CHECK_EQ(request(RESOURCE_CPU), 100);
+	CHECK_EQ(c.rig.events[EVENT_LIST_DENIED], 0);
+	CHECK(crig_until(&c, 300, burn_300, cpu_is_higher));
+	rig_run(&c.rig, 900, burn_300);
+	CHECK_EQ(crig_lines(&c, EVENT_LIST_DENIED, "HorizontalPodAutoscalers"), 1);
+	CHECK_EQ(c.rig.events[EVENT_LIST_DENIED], 1);
+	/* Without the right it is requested rarely. */
+	CHECK(crig_requests(&c, "horizontalpodautoscalers", 403) <= 10);
+	/* The role is applied. */
+	crig_heal(&c);
+	CHECK(time_until_asked("horizontalpodautoscalers", 200, 1, burn_300) < 11 * USEC_PER_MIN);
+	crig_close(&c);
+}
+
+static bool is_at_300(struct crig *x)
+{
+	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) >= 300;
+}
+
+static void test_ranges_stay(const char *kind, int status)
+{
+	struct rig_pod *p;
+
+	open_rig("");
+	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
+	cJSON_Delete(crig_ask(&c, "POST", RANGES,
+			      "{\"metadata\":{\"name\":\"most\"},\"spec\":{\"limits\":[{\"type\":"
+			      "\"Container\",\"max\":{\"cpu\":\"300m\"}}]}}"));
+	crig_start(&c);
+	CHECK(crig_until(&c, 120, burn_699, is_at_300));
+	crig_fault(&c, kind, BY_RANGES ",\"count\":1");
+	check_asked_again("limitranges", &c.rig.loop->cluster->ranges.items[0]->list.ask_at, status,
+			  burn_699);
+	rig_run(&c.rig, 60, burn_699);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 300);
+	CHECK_EQ(c.rig.events[EVENT_LIST_DENIED], 0);
+	crig_close(&c);
+}
+
+/* Until the first answer requests stay; a missing right is reported, once for all namespaces. */
+static void test_ranges_denied(void)
+{
+	open_rig(", autoscalers: false");
+	crig_pod_with(&c, DRIVER_CGROUPFS, "web-0", REQUESTS, WITH_REQUESTS);
+	crig_fault(&c, "403", BY_RANGES ",\"count\":-1");
+	crig_start(&c);
+	rig_run(&c.rig, 280, burn_300);
+	CHECK_EQ(request(RESOURCE_CPU), 100);
+	CHECK_EQ(c.rig.events[EVENT_LIST_DENIED], 0);
+	CHECK(crig_until(&c, 300, burn_300, cpu_is_higher));
+	CHECK_EQ(crig_lines(&c, EVENT_LIST_DENIED, "LimitRanges"), 1);
+	CHECK_EQ(crig_events(&c, "LimitRangesUnknown"), 0);
+	crig_close(&c);
+}
+
+static void set_namespace(const char *max)
+{
+	char body[256];
+
+	snprintf(body, sizeof body,
+		 "{\"metadata\":{\"annotations\":{\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/"
+		 "containers\":\"app\",\"vscaled.dev/max-cpu\":\"%s\"}}}",
+		 max);
+	cJSON_Delete(crig_ask(&c, "PATCH", "/api/v1/namespaces/default", body));
+}
+
+static bool is_at_700(struct crig *x)
+{
+	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) == 700;
+}
+
+static void grant_namespaces(void)
+{
+	cJSON_Delete(crig_ask(&c, "PATCH",
+			      "/apis/rbac.authorization.k8s.io/v1/clusterroles/vscaled",
+			      "{\"rules\":[{\"apiGroups\":[\"\",\"events.k8s.io\"],\"resources\":["
+			      "\"pods\",\"namespaces\",\"limitranges\",\"pods/resize\",\"events\"],"
+			      "\"verbs\":[\"get\",\"list\",\"watch\",\"patch\",\"create\"]}]}"));
+}
+
+/* One 403 on the list of namespaces: their annotations hold, and are read again within minutes. */
+static void test_namespaces_stay(void)
+{
+	open_rig(", namespaceAnnotations: true");
+	crig_pod(&c, DRIVER_CGROUPFS, "web-0", NULL);
+	set_namespace("700m");
+	grant_namespaces();
+	crig_start(&c);
+	CHECK(crig_until(&c, 240, burn_699, is_at_700));
+	crig_fault(&c, "403", BY_SPACES ",\"count\":1");
+	check_asked_again("/api/v1/namespaces?", &c.rig.loop->cluster->namespaces_list.ask_at, 403,
+			  burn_699);
+	CHECK(is_at_700(&c));
+	CHECK_EQ(c.rig.daemon->pods.count, 1);
+	CHECK_EQ(c.rig.events[EVENT_NAMESPACES_DENIED], 0);
+	crig_close(&c);
+}
+
+/* The Node is known, and cannot be read for once: requests still rise. */
+static void test_node_stays(const char *kind, int status)
+{
+	open_rig(", autoscalers: false");
+	crig_pod_with(&c, DRIVER_CGROUPFS, "web-0", REQUESTS, WITH_REQUESTS);
+	crig_start(&c);
+	time_until_asked("GET /api/v1/nodes/", 200, 1, burn_50);
+	crig_fault(&c, kind, BY_NODE ",\"count\":1");
+	/* An hour later. */
+	c.rig.loop->cluster->node_list.ask_at = 0;
+	time_until_asked("GET /api/v1/nodes/", status, 1, burn_50);
+	rig_run(&c.rig, 5, burn_50);
+	CHECK(cluster_node_of(c.rig.loop->cluster) != NULL);
+	CHECK_EQ(c.rig.events[EVENT_LIST_DENIED], 0);
+	crig_close(&c);
+}
+
+int main(void)
+{
+	test_autoscalers_stay("403", 403);
+	test_autoscalers_stay("503", 503);
+	test_autoscalers_late();
+	test_autoscalers_denied();
+	test_ranges_stay("403", 403);
+	test_ranges_stay("500", 500);
+	test_ranges_denied();
+	test_namespaces_stay();
+	test_node_stays("403", 403);
+	return check_result();
+}
