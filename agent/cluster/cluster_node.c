@@ -58,7 +58,7 @@ bool cluster_node_decreases(const struct cluster *c)
 {
 	unsigned minor, patch;
 
-	if (!c->node_known ||
+	if (!c->node_list.read ||
 	    sscanf(c->node_object.kubelet_version, "v1.%u.%u", &minor, &patch) != 2)
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(faulty_before); i++)
