@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A container with little history on this node starts from what the other pods of its workload have
- * published in their status annotations. One list per workload, without pod specs, one at a time;
- * an answer serves every container of the workload for a while. */
+ * published in their status annotations. One list per workload, without pod specs, one at a time,
+ * until one has published something; the answer serves every container of the workload for a while.
+ */
 #include "agent/cluster/cluster.h"
 #include "agent/config/config.h"
 #include "agent/kube/model/published.h"
@@ -23,6 +24,10 @@
 #define DESCRIBED_MAX 64
 /* A start waits at most this part of kubernetes.startJitter, a restart of the agent all of it. */
 #define START_PART 5
+/* Lists for one workload: in a roll-out the first pods have published nothing yet. */
+#define LISTS_MAX 20
+/* The token for the next list. */
+#define TOKEN_MAX 1024
 
 struct cluster_kin {
 	struct cluster *cluster;
@@ -32,6 +37,7 @@ struct cluster_kin {
 	char selector[CLUSTER_SELECTOR_BYTES]; /* percent-encoded */
 	struct kube_call *call;                /* NULL: none under way */
 	usec_t ask_at;
+	unsigned lists;      /* so far, without anything published */
 	usec_t answered_at;  /* 0: not yet */
 	bool awaited;        /* by a container */
 	usec_t described_at; /* a pod of it was described last; 0: never */
@@ -123,11 +129,14 @@ static int collect(void *arg, struct kube_pod *pod)
 	return 0;
 }
 
-static void take_list(struct cluster_kin *k, const struct kube_answer *a)
+/* token: for the next list; "": none is needed. */
+static void take_list(struct cluster_kin *k, const struct kube_answer *a,
+		      char token[static TOKEN_MAX])
 {
 	OWN(drop_free) struct collected *all = calloc(1, sizeof *all);
 	struct kube_decode_error err;
 	char version[128];
+	bool any = false;
 	size_t bad;
 
 	if (all == NULL)
@@ -136,37 +145,52 @@ static void take_list(struct cluster_kin *k, const struct kube_answer *a)
 	if (kube_decode_pods(a->body, a->len, collect, all, version, sizeof version, &bad, &err) <
 	    0)
 		return;
-	for (size_t i = 0; i < k->container_count; i++)
+	for (size_t i = 0; i < k->container_count; i++) {
+		any |= all->counts[i] > 0;
 		prior_merge(all->pods[i], all->counts[i], &k->containers[i].prior);
+	}
+	if (!any && kube_decode_continue(a->body, a->len, token, TOKEN_MAX, &err) < 0)
+		token[0] = '\0';
 }
+
+static void ask(struct cluster_kin *k, const char *token);
 
 static void on_answer(void *arg, const struct kube_answer *a)
 {
 	struct cluster_kin *k = arg;
 	struct wakeup *wake = k->cluster->wake;
-	bool again = a->error != 0 || a->status == 429 || a->status >= 500;
+	/* A refusal is temporary: the agent lists pods of its node with the same right. 410: the
+	 * token is too old. */
+	bool again = a->error != 0 || (a->status != 200 && a->status != 400);
+	char token[TOKEN_MAX] = "";
 
 	k->call = NULL;
 	daemon_wake(wake);
 	if (again) {
 		k->ask_at = wake->now + MAX(a->retry_after_usec, RETRY_USEC);
+		k->lists = 0;
 		return;
 	}
-	/* A refusal leaves the priors empty. */
-	k->answered_at = wake->now;
 	if (a->status == 200)
-		take_list(k, a);
+		take_list(k, a, token);
+	if (token[0] != '\0' && ++k->lists < LISTS_MAX) {
+		ask(k, token);
+		return;
+	}
+	k->answered_at = wake->now;
 	cluster_kin_tick(k->cluster);
 }
 
-static void ask(struct cluster_kin *k)
+/* token "": from the beginning. */
+static void ask(struct cluster_kin *k, const char *token)
 {
 	struct cluster *c = k->cluster;
-	char path[CLUSTER_SELECTOR_BYTES + 384];
+	char path[CLUSTER_SELECTOR_BYTES + TOKEN_MAX + 384];
 	const struct kube_request request = {.method = "GET", .path = path, .metadata_only = true};
 
-	snprintf(path, sizeof path, "/api/v1/namespaces/%s/pods?labelSelector=%s&limit=%d",
-		 k->namespace, k->selector, PRIOR_PODS_MAX);
+	snprintf(path, sizeof path, "/api/v1/namespaces/%s/pods?labelSelector=%s&limit=%d%s%s",
+		 k->namespace, k->selector, PRIOR_PODS_MAX, token[0] != '\0' ? "&continue=" : "",
+		 token);
 	if (c->port.start(c->port.ctx, &request, on_answer, k, &k->call) < 0)
 		k->ask_at = c->wake->now + RETRY_USEC;
 }
@@ -406,5 +430,5 @@ void cluster_kin_tick(struct cluster *c)
 	forget_unneeded(c);
 	k = next(c);
 	if (k != NULL && kube_watch_state(c->watch)->healthy)
-		ask(k);
+		ask(k, "");
 }

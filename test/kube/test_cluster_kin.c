@@ -222,6 +222,24 @@ static void test_fails(void)
 	crig_close(&c);
 }
 
+/* A roll-out of more pods than one list has: those that have published come last. */
+static void test_many(void)
+{
+	open_rig();
+	begin_new(MODE("Auto"));
+	crig_debug(&c, "pods",
+		   "{\"prefix\":\"a\",\"count\":120,\"node\":\"node-2\",\"labels\":" LABELS(
+			   "bbb") ",\"owner\":" OWNER("ReplicaSet", "web-bbb") "}");
+	add_sized_kin("web-old", OWNER("ReplicaSet", "web-aaa"), LABELS("aaa"), 250, 96 * MIB);
+	/* In the middle of it the server refuses once: from the beginning. */
+	crig_fault(&c, "403", "\"match\":\"continue=\",\"count\":1");
+	crig_start(&c);
+	CHECK(crig_until(&c, 200, burn_50, is_sized));
+	CHECK(request(RESOURCE_CPU) >= 225 && request(RESOURCE_CPU) <= 275);
+	CHECK_EQ(lists(), 5);
+	crig_close(&c);
+}
+
 static bool has_published(struct crig *x)
 {
 	OWN(drop_kube_pod) struct kube_pod *pod = crig_read(x, &x->rig.pod[0]);
@@ -354,6 +372,7 @@ int main(void)
 	test_greedy(NO_MAXIMUM("Auto"), 0);
 	test_starving(NO_MAXIMUM("Initial"));
 	test_fails();
+	test_many();
 	test_described();
 	test_publishes(MODE("Off"));
 	test_publishes(MODE("Auto"));
