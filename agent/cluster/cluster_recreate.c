@@ -22,10 +22,8 @@
 #define REFUSED_USEC  (10 * USEC_PER_MIN)
 #define DENIED_USEC   USEC_PER_HOUR
 #define NOTE_TEXT_MAX 320
-/* Pods of this node that were asked about and not evicted; of more the oldest is forgotten, and
- * asked about again. */
-#define REFUSALS_MAX 16
 
+/* A pod of this node that was asked about and not evicted. */
 struct refusal {
 	char uid[REPORT_UID_MAX];
 	usec_t retry_at;
@@ -41,33 +39,46 @@ struct recreate {
 	usec_t evicted_at;                 /* the last one of this node, or the agent's start */
 	usec_t next_at;                    /* nothing is sent before */
 	bool denied;                       /* without the right, and that was reported */
-	struct refusal refusal[REFUSALS_MAX];
+	struct refusal *refusals;          /* owned; a node has 250 pods */
+	size_t refusal_count;
 };
 
-static struct refusal *find_refusal(struct recreate *r, const char *uid)
+static struct refusal *find_refusal(const struct recreate *r, const char *uid)
 {
-	for (size_t i = 0; i < REFUSALS_MAX; i++)
-		if (strcmp(r->refusal[i].uid, uid) == 0)
-			return &r->refusal[i];
+	for (size_t i = 0; i < r->refusal_count; i++)
+		if (strcmp(r->refusals[i].uid, uid) == 0)
+			return &r->refusals[i];
 	return NULL;
 }
 
-/* The pod is asked about again after this time. */
+/* The pod is asked about again after this time. NULL: no memory; nothing is sent until then. */
 static struct refusal *put_off(struct cluster *c, const char *uid, usec_t wait)
 {
 	struct recreate *r = c->recreate;
 	struct refusal *f = find_refusal(r, uid);
 
 	if (f == NULL) {
-		f = &r->refusal[0];
-		for (size_t i = 1; i < REFUSALS_MAX; i++)
-			if (r->refusal[i].retry_at < f->retry_at)
-				f = &r->refusal[i];
+		f = reallocarray(r->refusals, r->refusal_count + 1, sizeof *f);
+		if (f == NULL) {
+			r->next_at = c->wake->now + wait;
+			return NULL;
+		}
+		r->refusals = f;
+		f += r->refusal_count++;
 		*f = (struct refusal){0};
 		snprintf(f->uid, sizeof f->uid, "%s", uid);
 	}
 	f->retry_at = c->wake->now + wait;
 	return f;
+}
+
+static void forget_gone(struct cluster *c)
+{
+	struct recreate *r = c->recreate;
+
+	for (size_t i = r->refusal_count; i > 0; i--)
+		if (pods_find(c->pods, r->refusals[i - 1].uid) == NULL)
+			r->refusals[i - 1] = r->refusals[--r->refusal_count];
 }
 
 static bool is_replicated(const char *owner)
@@ -116,7 +127,7 @@ static void refused(struct cluster *c, const struct pod *p, enum recreate_answer
 	struct refusal *f = put_off(c, p->spec->uid, wait);
 	char text[NOTE_TEXT_MAX];
 
-	if (f->told == why)
+	if (f == NULL || f->told == why)
 		return;
 	f->told = why;
 	snprintf(text, sizeof text, "%s%s%s", recreate_texts[why], detail[0] != '\0' ? ": " : "",
@@ -317,11 +328,15 @@ static struct recreate *begin(const struct cluster *c)
 
 void cluster_recreate_tick(struct cluster *c)
 {
+	const struct pod *next = NULL;
+	usec_t next_retry = 0;
+
 	if (c->recreate == NULL)
 		c->recreate = begin(c);
 	if (c->recreate == NULL || c->recreate->call != NULL || c->recreate->lease.call != NULL ||
 	    c->wake->now < c->recreate->next_at || !kube_watch_state(c->watch)->healthy)
 		return;
+	forget_gone(c);
 	for (size_t i = 0; i < c->pods->count; i++) {
 		const struct pod *p = c->pods->items[i];
 		struct recreate_pod facts;
@@ -332,12 +347,15 @@ void cluster_recreate_tick(struct cluster *c)
 			continue;
 		fill(c, p, &facts);
 		answer = recreate_needed(&facts, c->wake->now, &again);
-		if (answer != RECREATE_EVICT)
+		/* What waits for longest: one that fails again and again stops no other. */
+		if (answer != RECREATE_EVICT || (next != NULL && facts.retry_at >= next_retry))
 			continue;
 		c->recreate->why = recreate_why(&facts, c->wake->now);
-		ask(c, p);
-		return;
+		next_retry = facts.retry_at;
+		next = p;
 	}
+	if (next != NULL)
+		ask(c, next);
 }
 
 void cluster_recreate_free(struct cluster *c)
@@ -346,6 +364,8 @@ void cluster_recreate_free(struct cluster *c)
 		c->port.cancel(c->port.ctx, c->recreate->call);
 	if (c->recreate != NULL)
 		cluster_lease_cancel(&c->recreate->lease);
+	if (c->recreate != NULL)
+		free(c->recreate->refusals);
 	free(c->recreate);
 	c->recreate = NULL;
 }
