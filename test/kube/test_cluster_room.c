@@ -407,7 +407,7 @@ static void run(uint64_t seed)
 	w.n = (struct report_node){0};
 	w.now = 1000 * S;
 	w.wake.now = w.now;
-	w.c = (struct cluster){.wake = &w.wake, .node_known = true};
+	w.c = (struct cluster){.wake = &w.wake, .node_list.read = true};
 	w.c.node_object.allocatable[RESOURCE_CPU] = ALLOCATABLE;
 	w.c.node_object.allocatable[RESOURCE_MEMORY] = GIB;
 	t.request_up_usec = 0;
@@ -451,7 +451,7 @@ static void test_decreases(void)
 		{"v1.38.0-alpha.1", true}, {"v1.40.12", true},      {"", false},
 		{"v1.36", false},          {"unknown", false},
 	};
-	struct cluster x = {.node_known = true};
+	struct cluster x = {.node_list.read = true};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		snprintf(x.node_object.kubelet_version, sizeof x.node_object.kubelet_version, "%s",
@@ -459,7 +459,7 @@ static void test_decreases(void)
 		CHECK_EQ(cluster_node_decreases(&x), rows[i].sent);
 	}
 	snprintf(x.node_object.kubelet_version, sizeof x.node_object.kubelet_version, "v1.33.5");
-	x.node_known = false;
+	x.node_list.read = false;
 	CHECK(!cluster_node_decreases(&x));
 }
 
