@@ -49,10 +49,10 @@ struct cluster {
 	struct namespace_table autoscalers; /* cluster_autoscalers.c */
 	struct cluster_kin **kin;           /* owned */
 	size_t kin_count;
-	struct cluster_past *past;         /* owned; NULL: none is configured */
-	struct recreate *recreate;         /* owned; NULL: not used yet */
-	struct room *room;                 /* owned; NULL: no pod yet */
-	struct kube_node node_object;      /* cluster_node_of() */
+	struct cluster_past *past;    /* owned; NULL: none is configured */
+	struct recreate *recreate;    /* owned; NULL: not used yet */
+	struct room *room;            /* owned; NULL: no pod yet */
+	struct kube_node node_object; /* cluster_node_of() */
 	struct refresh node_list;
 	struct refresh namespaces_list;
 	uint32_t namespaces_failed; /* lists, in all */

@@ -1,11 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the API server is asked for by namespace, for as long as pods here need it. */
+/* What the API server is asked for again and again, and what of it by namespace, for as long as
+ * pods here need it. An answer that is of no use changes nothing that was read before; only a right
+ * that was never there makes it empty. */
 #pragma once
 
-#include "agent/cluster/refresh.h"
+#include "agent/kube/client/client.h"
+#include "policy/base/base.h"
 
 struct cluster;
 struct managed;
+
+enum refresh_kind {
+	REFRESH_AUTOSCALERS,
+	REFRESH_RANGES,
+	REFRESH_NAMESPACES,
+	REFRESH_NODE,
+	REFRESH_KIND_COUNT,
+};
+
+struct refresh {
+	struct kube_call *call; /* NULL: none under way */
+	usec_t ask_at;
+	usec_t denied_since; /* 0: the last answer was no refusal */
+	bool read;           /* stays in force */
+	bool known;          /* read, or the right is missing: nothing waits for it */
+};
+
+/* Notes the answer and when to ask again. read: it was of use. True: known, and changed by that. A
+ * right that is missing for 5 min is reported, once per kind. */
+bool refresh_answered(struct cluster *c, enum refresh_kind kind, struct refresh *r,
+		      const struct kube_answer *a, bool read);
+void refresh_cancel(struct cluster *c, struct refresh *r);
 
 /* Begins what is known about a namespace. */
 struct namespace_entry {

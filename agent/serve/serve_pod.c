@@ -21,9 +21,9 @@ static const char *request_stays(const struct pod_bounds *b, enum resource r)
 		return "a HorizontalPodAutoscaler scales by its utilisation";
 	if (b->swaps && r == RESOURCE_MEMORY)
 		return "the kubelet resizes no memory request of a container that may swap";
-	return b->requests_unknown && !b->guaranteed
-		       ? "HorizontalPodAutoscalers or LimitRanges of the namespace are not known yet"
-		       : NULL;
+	return b->requests_unknown && !b->guaranteed ? "HorizontalPodAutoscalers or LimitRanges of "
+						       "the namespace are not known yet"
+						     : NULL;
 }
 
 static void view_bounds(struct pod_view *v, const struct managed *m)
