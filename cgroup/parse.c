@@ -6,7 +6,7 @@
 /* As many as a kernel can be built for. */
 #define CPUS_MAX 8192
 /* More than the values of any file that are wanted. */
-#define VALUES_MAX 16
+#define VALUES_MAX 20
 
 /* One wanted line of a flat-keyed file ("name value"), and where its value goes. */
 struct key {
@@ -126,7 +126,7 @@ static int parse_flat(const char *text, size_t len, const struct keys *keys, voi
 		next = (uint32_t)found + 1;
 	}
 	if ((seen & keys->required) != keys->required)
-		return -EBADMSG;
+		return -ENODATA;
 	memcpy(ret, base, keys->bytes);
 	*ret_seen = seen;
 	return 0;
@@ -165,9 +165,7 @@ int cg_parse_cpu_stat(const char *text, size_t len, struct cg_cpu_stat *ret)
 
 	if (r < 0)
 		return r;
-	if ((seen & throttle) != 0 && (seen & throttle) != throttle)
-		return -EBADMSG;
-	stat.has_throttle = (seen & throttle) != 0;
+	stat.has_throttle = (seen & throttle) == throttle;
 	*ret = stat;
 	return 0;
 }
@@ -223,27 +221,44 @@ int cg_parse_limit(const char *text, size_t len, uint64_t *ret)
 	return 0;
 }
 
-int cg_parse_mem_stat(const char *text, size_t len, struct mem_stat *ret)
+int cg_parse_mem_stat(const char *text, size_t len, uint64_t current, struct mem_stat *ret)
 {
+	struct raw {
+		struct mem_stat stat;
+		uint64_t stack, tables, percpu, slab;
+	} raw;
 	static const struct key key[] = {
-		KEY(struct mem_stat, anon, "anon"),
-		KEY(struct mem_stat, file, "file"),
-		KEY(struct mem_stat, kernel, "kernel"),
-		KEY(struct mem_stat, shmem, "shmem"),
-		KEY(struct mem_stat, sock, "sock"),
-		KEY(struct mem_stat, inactive_anon, "inactive_anon"),
-		KEY(struct mem_stat, active_anon, "active_anon"),
-		KEY(struct mem_stat, inactive_file, "inactive_file"),
-		KEY(struct mem_stat, active_file, "active_file"),
-		KEY(struct mem_stat, unevictable, "unevictable"),
-		KEY(struct mem_stat, slab_reclaimable, "slab_reclaimable"),
-		KEY(struct mem_stat, refault_anon, "workingset_refault_anon"),
-		KEY(struct mem_stat, refault_file, "workingset_refault_file"),
+		KEY(struct raw, stat.anon, "anon"),
+		KEY(struct raw, stat.file, "file"),
+		KEY(struct raw, stat.kernel, "kernel"),
+		KEY(struct raw, stack, "kernel_stack"),
+		KEY(struct raw, tables, "pagetables"),
+		KEY(struct raw, percpu, "percpu"),
+		KEY(struct raw, stat.shmem, "shmem"),
+		KEY(struct raw, stat.sock, "sock"),
+		KEY(struct raw, stat.inactive_anon, "inactive_anon"),
+		KEY(struct raw, stat.active_anon, "active_anon"),
+		KEY(struct raw, stat.inactive_file, "inactive_file"),
+		KEY(struct raw, stat.active_file, "active_file"),
+		KEY(struct raw, stat.unevictable, "unevictable"),
+		KEY(struct raw, stat.slab_reclaimable, "slab_reclaimable"),
+		KEY(struct raw, stat.refault_anon, "workingset_refault_anon"),
+		KEY(struct raw, stat.refault_file, "workingset_refault_file"),
+		KEY(struct raw, slab, "slab"),
 	};
-	static const struct keys keys = KEYS(struct mem_stat, key, (1u << ARRAY_SIZE(key)) - 1);
+	static const struct keys keys = KEYS(struct raw, key, 1u << 0 | 1u << 1);
 	uint32_t seen;
+	int r = parse_flat(text, len, &keys, &raw, &seen);
 
-	return parse_flat(text, len, &keys, ret, &seen);
+	if (r < 0)
+		return r;
+	if (!(seen & 1u << 2))
+		mem_stat_no_kernel(&raw.stat,
+				   raw.stack + raw.tables + raw.percpu +
+					   MAX(raw.slab, raw.stat.slab_reclaimable),
+				   current);
+	*ret = raw.stat;
+	return 0;
 }
 
 int cg_parse_mem_events(const char *text, size_t len, struct mem_events *ret)

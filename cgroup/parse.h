@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cgroup v2 file contents: text in, struct out. No I/O, no allocation.
- * Every parser takes the whole content of a file and returns 0, or -EBADMSG with the output
- * untouched: a required key missing or twice, a malformed or too large number, a NUL byte, a last
- * line without its newline (the read was cut short). Files are read by name: unknown keys are
- * skipped, because new kernels add some. */
+ * Every parser takes the whole content of a file and returns 0, or an error with the output
+ * untouched. -ENODATA: a required key is missing. -EBADMSG: a key is there twice, a malformed or
+ * too large number, a NUL byte, a last line without its newline (the read was cut short). Files are
+ * read by name: unknown keys are skipped, because new kernels add some. */
 #pragma once
 
 #include "policy/types/usage.h"
@@ -14,7 +14,7 @@ struct cg_cpu_max {
 	uint64_t period_usec;
 };
 
-/* cpu.stat; the throttle counters exist only with a cpu controller: all of them or none. */
+/* cpu.stat; the throttle counters exist only with a cpu controller. has_throttle: all of them. */
 struct cg_cpu_stat {
 	bool has_throttle;
 	uint64_t usage_usec;
@@ -50,7 +50,9 @@ int cg_parse_cpu_stat(const char *text, size_t len, struct cg_cpu_stat *ret);
 int cg_parse_value(const char *text, size_t len, uint64_t *ret);
 /* One number or "max" (LIMIT_MAX): memory.max, memory.high. */
 int cg_parse_limit(const char *text, size_t len, uint64_t *ret);
-int cg_parse_mem_stat(const char *text, size_t len, struct mem_stat *ret);
+/* All but `anon` and `file` may be missing, and is then 0. current: memory.current of that moment,
+ * 0: not known; for kernels that do not show `kernel`. */
+int cg_parse_mem_stat(const char *text, size_t len, uint64_t current, struct mem_stat *ret);
 int cg_parse_mem_events(const char *text, size_t len, struct mem_events *ret);
 /* Its `oom` alone: retries, not kills. */
 int cg_parse_mem_ooms(const char *text, size_t len, uint64_t *ret);

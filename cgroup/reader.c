@@ -25,7 +25,7 @@ static int fill_cpu_stat(const char *text, size_t len, struct usage *u)
 
 static int fill_mem_stat(const char *text, size_t len, struct usage *u)
 {
-	return cg_parse_mem_stat(text, len, &u->stat);
+	return cg_parse_mem_stat(text, len, u->mem_current, &u->stat);
 }
 
 static int fill_mem_events(const char *text, size_t len, struct usage *u)
@@ -121,7 +121,8 @@ static int read_one(struct cg *c, uint32_t want, struct usage *ret)
 			continue;
 		if (r >= 0)
 			r = cg_file_fill(file, text, (size_t)r, &u);
-		if (r < 0)
+		/* An older kernel: a line that is missing costs no more than what it carries. */
+		if (r < 0 && r != -ENODATA)
 			return r;
 	}
 	u.have &= want;

@@ -29,9 +29,9 @@ bool cg_replaced(const struct cg *c, int root_dirfd, const char *path);
 int cg_dirfd(const struct cg *c);
 
 /* Reads the files behind want (enum usage_have). In ret->have are the bits that could be filled: a
- * file that the kernel does not show (controller off, pressure off) only leaves its bit out, and a
- * limit without a file reads as "max". -ENODEV: the cgroup is gone; -EBADMSG: a file is not what it
- * should be; else -errno. *ret is written on success only. */
+ * file that the kernel does not show (controller off, pressure off), or without a needed line, only
+ * leaves its bit out, and a limit without a file reads as "max". -ENODEV: the cgroup is gone;
+ * -EBADMSG: a file is not what it should be; else -errno. *ret is written on success only. */
 int cg_read(struct cg *c, uint32_t want, struct usage *ret);
 
 /* The same without the second level (levels.h): what systemd and the kubelet know of. */

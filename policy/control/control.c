@@ -3,6 +3,7 @@
 #include "policy/control/control_impl.h"
 #include "policy/laws/threshold.h"
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
 
 #define PPM 1000000ULL
@@ -380,7 +381,8 @@ void control_applied(struct control *c, const struct change *step, int outcome,
 		note_done(c, step, x);
 		return;
 	}
-	if (outcome == APPLY_GONE)
+	/* Linux before 5.19 has no memory.reclaim: the memory.high of a trial reclaims instead. */
+	if (outcome == APPLY_GONE || (outcome == -EOPNOTSUPP && step->knob == KNOB_MEM_RECLAIM))
 		return;
 	res->counters.refusals++;
 	if (knobs[step->knob].resource == RESOURCE_MEMORY)

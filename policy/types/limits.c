@@ -76,6 +76,16 @@ uint64_t mem_unreclaimable(const struct mem_stat *s)
 	return MAX(listed, s->anon + s->shmem) + s->sock + kernel;
 }
 
+void mem_stat_no_kernel(struct mem_stat *s, uint64_t parts, uint64_t current)
+{
+	uint64_t cache = s->file - MIN(s->shmem, s->file) + s->slab_reclaimable;
+	uint64_t charged = current - MIN(cache, current), known;
+
+	s->kernel = parts;
+	known = mem_unreclaimable(s);
+	s->kernel += charged - MIN(known, charged);
+}
+
 uint64_t mem_working_set(const struct usage *u)
 {
 	return u->mem_current > u->stat.inactive_file ? u->mem_current - u->stat.inactive_file : 0;

@@ -71,5 +71,9 @@ void usage_merge(struct usage *into, const struct usage *from);
  * is larger while pages wait to be listed (up to 31 per CPU) and after MADV_FREE, which the owner
  * can take back with a mere write. `sock` is charged beside `kernel`. */
 uint64_t mem_unreclaimable(const struct mem_stat *s);
+/* Sets `kernel`, which Linux before 5.18 does not show, from the sum of its parts; 5.10 does not
+ * count all of them. So mem_unreclaimable() is then at least what is charged and neither page cache
+ * nor slab that can be reclaimed. current: 0 where it is not known. */
+void mem_stat_no_kernel(struct mem_stat *s, uint64_t parts, uint64_t current);
 /* VPA's and the kubelet's working set: current - inactive_file, never below 0. */
 uint64_t mem_working_set(const struct usage *u);

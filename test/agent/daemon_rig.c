@@ -43,18 +43,19 @@ static void put_counters(struct rig *r, const struct rig_unit *u)
 
 	snprintf(text, sizeof text,
 		 "usage_usec %" PRIu64 "\nuser_usec 0\nsystem_usec 0\nnr_periods %" PRIu64
-		 "\nnr_throttled %" PRIu64 "\nthrottled_usec %" PRIu64
-		 "\nnr_bursts 0\nburst_usec 0\n",
-		 u->usage_usec, u->nr_periods, u->nr_throttled, u->throttled_usec);
+		 "\nnr_throttled %" PRIu64 "\nthrottled_usec %" PRIu64 "\n%s",
+		 u->usage_usec, u->nr_periods, u->nr_throttled, u->throttled_usec,
+		 r->old_kernel ? "" : "nr_bursts 0\nburst_usec 0\n");
 	put(r, u, "cpu.stat", text);
 	put_limit(r, u, "memory.current", anon + file);
-	put_limit(r, u, "memory.peak", anon + file);
+	if (!r->old_kernel)
+		put_limit(r, u, "memory.peak", anon + file);
 	snprintf(text, sizeof text,
-		 "anon %" PRIu64 "\nfile %" PRIu64 "\nkernel 0\nshmem 0\nunevictable 0\n"
+		 "anon %" PRIu64 "\nfile %" PRIu64 "\n%s 0\nshmem 0\nunevictable 0\n"
 		 "slab_reclaimable 0\nsock 0\ninactive_anon 0\nactive_anon %" PRIu64
 		 "\ninactive_file %" PRIu64
 		 "\nactive_file 0\nworkingset_refault_anon 0\nworkingset_refault_file 0\n",
-		 anon, file, anon, file);
+		 anon, file, r->old_kernel ? "kernel_stack" : "kernel", anon, file);
 	put(r, u, "memory.stat", text);
 	snprintf(text, sizeof text,
 		 "low 0\nhigh 0\nmax %" PRIu64 "\noom %" PRIu64 "\noom_kill %" PRIu64
@@ -151,9 +152,11 @@ void rig_unit_start(struct rig *r, struct rig_unit *u)
 	u->running = true;
 	u->active_enter_usec = daemon_clock();
 	fake_put(&r->tree, u->cgroup, NULL);
-	put(r, u, "cpu.max.burst", "0\n");
-	put(r, u, "cpu.pressure", pressure);
-	put(r, u, "memory.pressure", pressure);
+	if (!r->old_kernel) {
+		put(r, u, "cpu.max.burst", "0\n");
+		put(r, u, "cpu.pressure", pressure);
+		put(r, u, "memory.pressure", pressure);
+	}
 	rig_realise(r, u);
 	put_counters(r, u);
 }

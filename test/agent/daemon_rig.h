@@ -106,6 +106,7 @@ struct rig {
 	usec_t own_cpu_usec; /* of all ticks */
 	unsigned replayed;   /* recorded calls, made once more at the end */
 	bool counters_stand; /* no counter that is read changes */
+	bool old_kernel;     /* Linux 5.10: fewer files and lines, psi=0 */
 	bool bus;            /* PID 1 is reached by D-Bus, unit_bus_new(), and the rig plays none */
 	/* In place of virtual time, both or none: the time, and what goes on for a second of it. */
 	daemon_clock_fn *clock;
