@@ -51,7 +51,8 @@ inside()
 			mkdir -p "$DIR$d"
 			mount --rbind "$d" "$DIR$d"
 		done
-		exec chroot "$DIR" /bin/sh -c "cd \"\$0\" && exec \"\$@\"" "$TOP" "$@"' sh "$@"
+		exec chroot "$DIR" env -i PATH=/usr/sbin:/usr/bin HOME=/root LANG=C.UTF-8 \
+			sh -c "cd \"\$0\" && exec \"\$@\"" "$TOP" "$@"' sh "$@"
 }
 
 # build_all SUITE DIR

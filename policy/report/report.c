@@ -54,8 +54,7 @@ const char *report_block_name(enum report_block h)
 		[REPORT_BLOCK_ROOM] = "the node has no room for a higher request",
 		[REPORT_BLOCK_NODE] = "no request is raised: the Node is not known (nodes, get)",
 		[REPORT_BLOCK_DECREASE] =
-			"no lower memory limit is sent to Kubernetes 1.33, or to a kubelet that is "
-			"not known to be without the fault kubernetes#141100",
+			"the release takes no lower memory limit (1.33, or kubernetes#141100)",
 	};
 
 	return h < REPORT_BLOCK_COUNT ? names[h] : "?";
