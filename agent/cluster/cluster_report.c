@@ -451,10 +451,12 @@ static void hook_bounds(void *ctx, const struct kube_pod *pod, const char *conta
 		uint64_t allowed =
 			reporter_allows(c->reporter, pod->uid, i, r, c->wake->now, &until);
 
-		if (allowed != LIMIT_MAX) {
-			x->refused = allowed;
-			x->refused_until = until;
-		}
+		if (allowed == LIMIT_MAX)
+			continue;
+		x->refused = allowed;
+		x->refused_until = until;
+		if (r == RESOURCE_MEMORY)
+			b->unratified_permille = unratified_permille(c, k, false);
 	}
 }
 

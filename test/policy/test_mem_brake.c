@@ -113,6 +113,25 @@ static void test_refused(void)
 	CHECK(r.sim.m.stalled_usec <= 2 * USEC_PER_SEC * lifts);
 }
 
+/* A raise was refused while memory grows: that goes on to what unratified growth may have. */
+static void test_refused_in_growth(void)
+{
+	struct pod_resource_bounds *x;
+	struct rig r;
+
+	open_rig(&r, 64 * MIB, 30 * MIB);
+	x = &r.c.pod.resource[RESOURCE_MEMORY];
+	x->refused = x->accepted = 64 * MIB;
+	x->refused_until = r.sim.now + USEC_PER_HOUR;
+	r.c.pod.unratified_permille = 2000;
+	r.sim.load.anon_goal = 110 * MIB;
+	r.sim.load.anon_bps = 10 * MIB;
+	rig_run(&r, USEC_PER_MIN);
+	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+	CHECK_EQ(r.sim.m.anon, 110 * MIB);
+	CHECK(r.c.kernel.mem_max <= 128 * MIB);
+}
+
 /* The owner's memory.high is above the brake's line: it is restored when the brake is lifted. */
 static void test_owner(void)
 {
@@ -544,6 +563,7 @@ int main(void)
 	test_growth_from_standstill();
 	test_armed_near_limit();
 	test_refused();
+	test_refused_in_growth();
 	test_owner();
 	test_failures();
 	test_adopted();
