@@ -492,12 +492,23 @@ static bool limit_is_back(struct crig *x)
 	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY) <= 64 * MIB;
 }
 
+static bool explains_fault(struct crig *x)
+{
+	bool ret;
+	char *page;
+
+	if (crig_control(x, "/v1/units/default/web-0/app", &page) != 200)
+		return false;
+	ret = strstr(page, "kubernetes#141100") != NULL;
+	free(page);
+	return ret;
+}
+
 /* A kubelet that may panic on a lower memory limit is sent none: what use no longer needs, and the
  * original, stay in the cgroup, and explain says why. */
 static void test_kubelet_fails(const char *node, bool lowered)
 {
 	struct rig_pod *p;
-	char *page;
 	uint64_t spec;
 
 	crig_open(&c, NULL, NULL);
@@ -510,9 +521,7 @@ static void test_kubelet_fails(const char *node, bool lowered)
 	rig_run(&c.rig, 120, shrunk);
 	if (!lowered) {
 		CHECK(crig_spec(&c, p, "app", RESOURCE_MEMORY) >= spec);
-		CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
-		CHECK(strstr(page, "kubernetes#141100") != NULL);
-		free(page);
+		CHECK(crig_until(&c, 240, shrunk, explains_fault));
 	}
 	crig_annotate(&c, p, "mode", NULL);
 	CHECK_EQ(crig_until(&c, 60, shrunk, limit_is_back), lowered);
