@@ -80,8 +80,8 @@ static void fill_pod(const struct control *c, enum resource r, struct bounds *b)
 	/* Where the request follows, a request must fit below the limit. */
 	if (c->pod.qos_near && !c->pod.guaranteed)
 		b->value[BOUND_QOS] = add_sat(fixed ? p->request : b->quantum, b->quantum);
-	/* Memory that grows is bounded as unratified growth is: to end it at what was accepted would
-	 * end the process. */
+	/* Memory that grows is bounded as unratified growth is: to end it at what was accepted
+	 * would end the process. */
 	if (refused != LIMIT_MAX && (r == RESOURCE_CPU || c->pod.unratified_permille == 0))
 		b->value[BOUND_REFUSED] = refused;
 }
