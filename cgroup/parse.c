@@ -15,10 +15,7 @@ struct key {
 	uint8_t offset;
 };
 
-#define KEY(type, field, text)                                                                     \
-	{                                                                                          \
-		text, sizeof(text) - 1, offsetof(type, field)                                      \
-	}
+#define KEY(type, field, text) {text, sizeof(text) - 1, offsetof(type, field)}
 
 struct keys {
 	const struct key *key;
@@ -27,10 +24,7 @@ struct keys {
 	size_t bytes;      /* of the struct that the values go to */
 };
 
-#define KEYS(type, keys_, required_)                                                               \
-	{                                                                                          \
-		keys_, ARRAY_SIZE(keys_), required_, sizeof(type)                                  \
-	}
+#define KEYS(type, keys_, required_) {keys_, ARRAY_SIZE(keys_), required_, sizeof(type)}
 
 /* A last newline bounds every scan below, so that none of them needs to know the end. */
 static bool text_valid(const char *text, size_t len)

@@ -9,7 +9,7 @@ declare -A group=(
 	[build]="gcc libc6-dev cmake ninja-build pkg-config
 		libsystemd-dev libcgroup-dev libcjson-dev libcurl4-openssl-dev libbpf-dev libyaml-dev
 		libmicrohttpd-dev zlib1g-dev libssl-dev python3 scdoc clang bpftool"
-	[test]="systemd git clang-format clang-tidy libclang-rt-dev shellcheck man-db curl jq prometheus
+	[test]="systemd git clang-format-19 clang-tidy libclang-rt-dev shellcheck man-db curl jq prometheus
 		openssl python3"
 	[lab]="qemu-system-x86 qemu-utils mmdebstrap debian-archive-keyring e2fsprogs cpio zstd
 		xz-utils lz4 kmod binutils python3"

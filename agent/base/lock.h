@@ -17,10 +17,7 @@ struct lock {
 	int fd;         /* in the state directory; -1: not held */
 	int runtime_fd; /* -1: the same file, or it could not be taken again */
 };
-#define LOCK_NONE                                                                                  \
-	{                                                                                          \
-		-1, -1                                                                             \
-	}
+#define LOCK_NONE {-1, -1}
 
 enum lock_state {
 	LOCK_HELD,

@@ -44,7 +44,7 @@ struct cluster_kin {
 	struct {
 		char *name;
 		struct prior prior;
-	} * containers;
+	} *containers;
 	size_t container_count;
 };
 

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void __attribute__((format(printf, 3, 4)))
-add(char *text, size_t size, const char *format, ...)
+static void __attribute__((format(printf, 3, 4))) add(char *text, size_t size, const char *format,
+						      ...)
 {
 	size_t used = strlen(text);
 	va_list args;

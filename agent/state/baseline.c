@@ -14,10 +14,7 @@ const struct state_kind baseline_copy = {"baseline-copy", VERSION, 16 * MIB};
 
 const struct state_kind baseline_lift = {"baseline-lift", VERSION, 16 * MIB};
 
-#define FIELD(name, type, member, max)                                                             \
-	{                                                                                          \
-		name, type, offsetof(struct baseline, member), max                                 \
-	}
+#define FIELD(name, type, member, max) {name, type, offsetof(struct baseline, member), max}
 
 /* clang-format off */
 static const struct record_field fields[] = {

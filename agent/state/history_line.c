@@ -26,12 +26,9 @@ struct saved {
 	struct saved_histogram memory;
 };
 
-#define FIELD(name, type, member, max)                                                             \
-	{                                                                                          \
-		name, type, offsetof(struct saved, member), max                                    \
-	}
-#define TIME(name, member)   FIELD(name, RECORD_U64, record.member, REALTIME_MAX_USEC)
-#define NUMBER(name, member) FIELD(name, RECORD_U64, record.member, INT64_MAX)
+#define FIELD(name, type, member, max) {name, type, offsetof(struct saved, member), max}
+#define TIME(name, member)             FIELD(name, RECORD_U64, record.member, REALTIME_MAX_USEC)
+#define NUMBER(name, member)           FIELD(name, RECORD_U64, record.member, INT64_MAX)
 
 /* clang-format off */
 static const struct record_field fields[] = {

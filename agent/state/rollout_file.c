@@ -7,10 +7,7 @@
 
 const struct state_kind rollout_state = {"rollouts", 1, MIB};
 
-#define FIELD(name, type, member, max)                                                             \
-	{                                                                                          \
-		name, type, offsetof(struct rollout_stop, member), max                             \
-	}
+#define FIELD(name, type, member, max) {name, type, offsetof(struct rollout_stop, member), max}
 
 static const struct record_field fields[] = {
 	FIELD("workload", RECORD_NAME, workload, 0),

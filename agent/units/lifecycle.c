@@ -267,7 +267,7 @@ static void on_operator_result(void *arg, const struct restore_result *result)
 int lifecycle_restore(struct hand_back *h, const char *name, bool force, control_result_fn *each,
 		      void *arg)
 {
-	struct operator_job operator= {h->units, each, arg};
+	struct operator_job operator= { h->units, each, arg };
 	struct restore_job job = {.units = h->units, .each = on_operator_result, .arg = &operator};
 
 	/* The records stay on disk, unread, until the node is supported again. */

@@ -117,8 +117,8 @@ static int receive_result(int from, struct cg_load_result *ret, struct cg_probe 
 	return cg_probe_fault(p, -EMFILE, "no descriptors are left for it");
 }
 
-static void __attribute__((noreturn))
-child(pid_t parent, int to, cg_load_fn *load, void *ctx, struct cg_probe *p)
+static void __attribute__((noreturn)) child(pid_t parent, int to, cg_load_fn *load, void *ctx,
+					    struct cg_probe *p)
 {
 	struct cg_load_result made = {0};
 

@@ -143,10 +143,7 @@ int scan_record_decode(const void *bytes, size_t len, const struct scan_expect *
 	return 0;
 }
 
-#define FIELD(bit, field)                                                                          \
-	{                                                                                          \
-		bit, offsetof(struct usage, field)                                                 \
-	}
+#define FIELD(bit, field) {bit, offsetof(struct usage, field)}
 
 static const struct field {
 	uint32_t part;

@@ -29,10 +29,7 @@
 #define CGROUP(path, cpu, burst, high, max, current, stat)                                         \
 	{path "/cpu.max", cpu}, {path "/cpu.max.burst", burst}, {path "/memory.high", high},       \
 		{path "/memory.max", max}, {path "/memory.current", current},                      \
-		{path "/memory.stat", stat},                                                       \
-	{                                                                                          \
-		path "/memory.reclaim", ""                                                         \
-	}
+		{path "/memory.stat", stat}, {path "/memory.reclaim", ""}
 
 static const struct fake_file tree[] = {
 	CGROUP(WEB, "38000 100000\n", "0\n", "max\n", "1073741824\n", "104857600\n",

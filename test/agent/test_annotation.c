@@ -50,11 +50,8 @@ static const char *text_of(const struct container_rule *r)
 	return text;
 }
 
-#define ALL "3 down cpu 0-0 memory 0-0 controlled 0"
-#define AUTO                                                                                       \
-	{                                                                                          \
-		"mode", "Auto"                                                                     \
-	}
+#define ALL   "3 down cpu 0-0 memory 0-0 controlled 0"
+#define AUTO  {"mode", "Auto"}
 #define CP(x) "{\"containerPolicies\":[" x "]}"
 
 static const struct {

@@ -242,7 +242,7 @@ static void no_room(struct report_rig *g)
 /* A request is given up for a lead only if the lead can be sent then. */
 static void test_nothing_to_overtake_with(void)
 {
-	static void (*const cases[])(struct report_rig * g) = {
+	static void (*const cases[])(struct report_rig *g) = {
 		NULL, no_rights, paused, contested, no_room,
 	};
 

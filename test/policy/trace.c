@@ -3,11 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define WORDS_MAX (TRACE_COLUMNS + 2)
-#define FIELD(word, member, group)                                                                 \
-	{                                                                                          \
-		word, offsetof(struct usage, member), group                                        \
-	}
+#define WORDS_MAX                  (TRACE_COLUMNS + 2)
+#define FIELD(word, member, group) {word, offsetof(struct usage, member), group}
 
 const struct trace_field trace_fields[] = {
 	FIELD("used", cpu_usage_usec, USAGE_CPU),
