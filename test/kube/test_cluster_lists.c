@@ -192,7 +192,7 @@ static void test_ranges_denied(void)
 	crig_pod_with(&c, DRIVER_CGROUPFS, "web-0", REQUESTS, WITH_REQUESTS);
 	crig_fault(&c, "403", BY_RANGES ",\"count\":-1");
 	crig_start(&c);
-	rig_run(&c.rig, 280, burn_300);
+	rig_run(&c.rig, 240, burn_300);
 	CHECK_EQ(request(RESOURCE_CPU), 100);
 	CHECK_EQ(crig_lines(&c, EVENT_LIST_DENIED, "LimitRanges"), 0);
 	CHECK(crig_until(&c, 300, burn_300, cpu_is_higher));
