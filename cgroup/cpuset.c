@@ -43,12 +43,19 @@ int cg_count_cpus(struct cg *c, uint32_t *ret)
 	return read_levels(c, "cpuset.cpus.effective", ret);
 }
 
-int cg_count_threads(struct cg *c, uint32_t *ret)
+static int read_number(const struct cg *c, const char *file,
+		       int (*parse)(const char *text, size_t len, uint64_t *ret), uint64_t *ret)
 {
 	char text[CG_TEXT_BYTES];
-	int len = cg_text_read(c->dir, "pids.current", text);
+	int len = cg_text_read(c->dir, file, text);
+
+	return len < 0 ? len : parse(text, (size_t)len, ret);
+}
+
+int cg_count_threads(struct cg *c, uint32_t *ret)
+{
 	uint64_t count;
-	int r = len < 0 ? len : cg_parse_value(text, (size_t)len, &count);
+	int r = read_number(c, "pids.current", cg_parse_value, &count);
 
 	if (r == 0)
 		*ret = (uint32_t)MIN(count, UINT32_MAX);
@@ -57,10 +64,8 @@ int cg_count_threads(struct cg *c, uint32_t *ret)
 
 int cg_may_swap(struct cg *c, bool *ret)
 {
-	char text[CG_TEXT_BYTES];
-	int len = cg_text_read(c->dir, "memory.swap.max", text);
 	uint64_t max;
-	int r = len < 0 ? len : cg_parse_limit(text, (size_t)len, &max);
+	int r = read_number(c, "memory.swap.max", cg_parse_limit, &max);
 
 	if (r == 0)
 		*ret = max != 0;

@@ -30,45 +30,31 @@ static const char *const log_formats[] = {"logfmt", "json", NULL};
 #define MEM_LOW  MIB
 #define MEM_HIGH (1024 * 1024 * GIB)
 
+/* clang-format off */
 /* key, type, member, smallest, largest, default, meaning */
 #define ROW(key, type_, member, low, high, default_, doc_)                                         \
-	{.path = key,                                                                              \
-	 .type = type_,                                                                            \
-	 .offset = offsetof(struct config, member),                                                \
-	 .min = low,                                                                               \
-	 .max = high,                                                                              \
-	 .fallback = default_,                                                                     \
-	 .doc = doc_}
+	{                                                                                          \
+		.path = key, .type = type_, .offset = offsetof(struct config, member), .min = low, \
+		.max = high, .fallback = default_, .doc = doc_                                     \
+	}
 #define CHOICE(key, member, list, default_, doc_)                                                  \
-	{.path = key,                                                                              \
-	 .type = CONFIG_CHOICE,                                                                    \
-	 .offset = offsetof(struct config, member),                                                \
-	 .max = ARRAY_SIZE(list) - 2,                                                              \
-	 .fallback = default_,                                                                     \
-	 .names = list,                                                                            \
-	 .doc = doc_}
+	{                                                                                          \
+		.path = key, .type = CONFIG_CHOICE, .offset = offsetof(struct config, member),     \
+		.max = ARRAY_SIZE(list) - 2, .fallback = default_, .names = list, .doc = doc_      \
+	}
 /* The same, read at the start only. */
 #define FIXED(key, type_, member, low, high, default_, doc_)                                       \
-	{.path = key,                                                                              \
-	 .type = type_,                                                                            \
-	 .offset = offsetof(struct config, member),                                                \
-	 .min = low,                                                                               \
-	 .max = high,                                                                              \
-	 .fallback = default_,                                                                     \
-	 .at_start = true,                                                                         \
-	 .doc = doc_}
+	{                                                                                          \
+		.path = key, .type = type_, .offset = offsetof(struct config, member), .min = low, \
+		.max = high, .fallback = default_, .at_start = true, .doc = doc_                   \
+	}
 /* A path or a name: the longest, and the default in words. All are read at the start only. */
 #define WHERE(key, type_, member, high, words, doc_)                                               \
-	{.path = key,                                                                              \
-	 .type = type_,                                                                            \
-	 .offset = offsetof(struct config, member),                                                \
-	 .min = 1,                                                                                 \
-	 .max = high,                                                                              \
-	 .builtin = words,                                                                         \
-	 .at_start = true,                                                                         \
-	 .doc = doc_}
+	{                                                                                          \
+		.path = key, .type = type_, .offset = offsetof(struct config, member), .min = 1,   \
+		.max = high, .builtin = words, .at_start = true, .doc = doc_                       \
+	}
 
-/* clang-format off */
 const struct config_key config_keys[] = {
 	ROW("clocks.reflexInterval", CONFIG_DURATION, clocks.reflex_usec, 10 * MS, MINUTE, "100ms",
 	    "Reflex pass: reads throttling and memory growth, raises limits"),
