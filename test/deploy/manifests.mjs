@@ -95,6 +95,13 @@ if (overlay === "auto-monitoring") {
   for (const rule of find("PrometheusRule", "vscaled").spec.groups.flatMap((g) => g.rules))
     check(`${rule.alert} does not say what to do`, rule.annotations.summary && rule.annotations.do);
 }
+// GKE admits the priority class only where a quota of that scope is; nothing else may bound the agent.
+const quota = find("ResourceQuota", "vscaled");
+same("scopes of quotas", objects.filter((o) => o.kind === "ResourceQuota").map((o) => JSON.stringify(o.spec.scopeSelector?.matchExpressions)),
+  [JSON.stringify([{ operator: "In", scopeName: "PriorityClass", values: [pod.priorityClassName] }])]);
+check("the quota is not for the agent's namespace", quota?.metadata.namespace === set.metadata.namespace);
+check("the quota bounds the agent", quota && Object.keys(quota.spec.hard).join() === "pods" && quota.spec.hard.pods >= 100000, quota?.spec.hard);
+check("nodes that the image is not built for", pod.nodeSelector["kubernetes.io/arch"] === "amd64", pod.nodeSelector);
 check("privileged", !agent.securityContext.privileged);
 check("privilege escalation", agent.securityContext.allowPrivilegeEscalation === false);
 check("the root file system can be written", agent.securityContext.readOnlyRootFilesystem === true);
