@@ -90,6 +90,7 @@ void property_set_done(struct managed *m, const struct unit_props *stored)
 {
 	m->properties.failed = false;
 	m->properties.stored = *stored;
+	m->properties.in_flight_mem_max = m->properties.sent.mem_max;
 	m->properties.set_done_at = m->wake->now;
 }
 
@@ -252,6 +253,8 @@ static void property_send(struct managed *m)
 	/* Nothing new: a call would only bring the headroom that systemd holds into the file. */
 	if (is_sent_already(m, &want, mask, call == PROPERTY_CALL_URGENT))
 		return;
+	if (!managed_call_pending(m))
+		m->properties.in_flight_mem_max = want.mem_max;
 	if (m->pid1->port.set(m->pid1->port.ctx, m->unit, &want, mask,
 			      call == PROPERTY_CALL_URGENT) < 0) {
 		m->properties.call = call; /* again when PID 1 is back */

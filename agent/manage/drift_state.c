@@ -31,7 +31,11 @@ void drift_note_answered(struct managed *m)
 
 void drift_replaced_early(struct managed *m, uint64_t found)
 {
-	bool stored = round_down(m->properties.stored.mem_max, MEM_PAGE_BYTES) == found;
+	const struct managed_properties *p = &m->properties;
+	/* PID 1 writes what a call asks for a moment before it answers the call. */
+	bool stored = found == round_down(p->stored.mem_max, MEM_PAGE_BYTES) ||
+		      found == round_down(p->sent.mem_max, MEM_PAGE_BYTES) ||
+		      found == round_down(p->in_flight_mem_max, MEM_PAGE_BYTES);
 
 	m->drift.early = stored ? DRIFT_EARLY_REPLACED_STORED : DRIFT_EARLY_REPLACED;
 	m->drift.found_max = found;

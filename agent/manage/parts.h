@@ -79,12 +79,13 @@ enum property_call {
 
 /* What systemd holds. Written by agent/apply (properties.c). */
 struct managed_properties {
-	struct unit_props stored; /* what systemd holds, as last reported */
-	struct unit_props sent;   /* what vscaled last asked systemd to hold */
-	uint32_t sent_mask;       /* which of these vscaled ever sent; 0: none */
-	bool sent_urgent;         /* the newest call was */
-	bool stored_guessed;      /* stored is what the files say: systemd has not answered yet */
-	bool stored_check;        /* PID 1 reloaded: does it still store what vscaled sent? */
+	struct unit_props stored;   /* what systemd holds, as last reported */
+	struct unit_props sent;     /* what vscaled last asked systemd to hold */
+	uint64_t in_flight_mem_max; /* of the call before the newest, while that waits */
+	uint32_t sent_mask;         /* which of these vscaled ever sent; 0: none */
+	bool sent_urgent;           /* the newest call was */
+	bool stored_guessed;        /* stored is what the files say: systemd has not answered yet */
+	bool stored_check;          /* PID 1 reloaded: does it still store what vscaled sent? */
 	enum property_call call;
 	bool beaten;        /* other drop-ins win at a reload: vscaled needs drop-in files too */
 	bool failed;        /* reported already */
@@ -150,7 +151,7 @@ struct managed_container {
 enum drift_early {
 	DRIFT_EARLY_NONE,
 	DRIFT_EARLY_REPLACED,
-	DRIFT_EARLY_REPLACED_STORED, /* systemd stored the found value then: systemd wrote it */
+	DRIFT_EARLY_REPLACED_STORED, /* systemd stored it then, or was asked to: systemd wrote it */
 };
 
 /* What external writers wrote. Written by agent/manage (drift_state.c). */

@@ -122,6 +122,7 @@ struct rig {
 	bool below;             /* a pod level was seen below the sum of its containers */
 	bool silent;            /* PID 1 takes calls and never answers */
 	unsigned lag_seconds;   /* PID 1 does and answers everything this late */
+	bool answers_late;      /* PID 1 answers in the turn after that in which it wrote */
 	bool overtakes;         /* a restore's calls are done before those that came first */
 	unsigned set_calls;     /* requested of the queue; silent: none is answered */
 	unsigned sent_calls;    /* SetUnitProperties that went out */

@@ -208,10 +208,12 @@ void rig_pid1_turn(struct rig *r)
 {
 	/* An answer may lead to the next call, which is not behind the pause if it is urgent. */
 	for (int round = 0; round < 8; round++) {
+		while (round == 0 && r->answers_late && answer_call(r))
+			;
 		expire_calls(r);
 		send_calls(r);
 		do_calls(r);
-		while (answer_call(r))
+		while (!r->answers_late && answer_call(r))
 			;
 		answer_questions(r);
 	}
