@@ -12,11 +12,10 @@ usage()
 	usage: test/all.sh [--ci|--full]
 	Installs missing packages (as root), builds dev, and runs format, lint (without clang-tidy), unit,
 	vectors, fake, fuzz, deploy and kube: 10 minutes at most on two idle cores.
-	  --ci      what CI runs: clang-tidy, the builds release and asan, on Debian 13 with
-	            gcc and clang and its unit tests, each fuzzer for
-	            a moment, the tests again on the asan build, and the VM lab on the release build too;
-	            35 minutes
-	  --full    that, and the long runs: hours
+	  --ci      what CI runs: clang-tidy (without the tests), the builds release and asan, on Debian 13
+	            with gcc and clang and its unit tests, each fuzzer for a moment, the tests again on the
+	            asan build, and the VM lab on the release build too; 35 minutes
+	  --full    that, clang-tidy of the tests and the long runs: hours
 	Ends with what each failed test said ("failed: NAME" and its lines of failed checks), and the lines
 	"N retried" and "N passed, N failed"; all output is in build/all. A skipped test is no failure unless CI
 	is set or VSCALED_MUST_RUN=1. With CI set a scenario of the lab in which only times failed is

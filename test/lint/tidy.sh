@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# tidy.sh BUILD_DIR: clang-tidy over the compile commands, two at a time. A file that passed is not
-# checked again, in any checkout, until what it is compiled from changes: one empty file per pass in
-# $VSCALED_TIDY, default ~/.cache/vscaled-tidy.
+# tidy.sh BUILD_DIR: clang-tidy over the compile commands, two at a time; those of test/, which take as
+# long again, with VSCALED_FULL=1 only. A file that passed is not checked again, in any checkout, until
+# what it is compiled from changes: one empty file per pass in $VSCALED_TIDY, default
+# ~/.cache/vscaled-tidy.
 set -euo pipefail
 # shellcheck source=lint.sh
 . "$(dirname "$0")/lint.sh"
@@ -37,5 +38,7 @@ BUILD=$(realpath "$1")
 [ -f "$BUILD/compile_commands.json" ] || { echo "$BUILD has no compile_commands.json"; exit 1; }
 mkdir -p "$PASSED"
 find "$PASSED" -type f -mtime +7 -delete
-jq -j '.[] | .command, "\u0000", .directory, "\u0000", .file, "\u0000"' \
+jq -j --arg tests "${VSCALED_FULL:+1}" --arg root "$ROOT" '.[]
+	| select($tests == "1" or (.file | startswith($root + "/test/") | not))
+	| .command, "\u0000", .directory, "\u0000", .file, "\u0000"' \
 	"$BUILD/compile_commands.json" | xargs -0 -r -n 3 -P 2 "$0" --one "$BUILD"
