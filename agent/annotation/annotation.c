@@ -157,7 +157,8 @@ static void annotation_fill(const struct config *c, const struct layers *l, cons
 		.rule = c->defaults,
 		.named = layers_name(l, container),
 		.controlled = w.has_controlled ? w.controlled : CONTROLLED_LIMITS,
-		.allow_restart = w.allow_restart,
+		.allow_restart = w.allow_restart.on,
+		.not_autoscaled = w.autoscaled.set && !w.autoscaled.on,
 		.in_place_or_recreate = p.in_place_or_recreate,
 		.rollout_percent = p.rollout_percent,
 	};
@@ -175,8 +176,8 @@ static void annotation_fill(const struct config *c, const struct layers *l, cons
 	ret->rule.priority = 0;
 	if (w.resources != 0)
 		ret->rule.resources = w.resources;
-	if (w.has_scale_down)
-		ret->rule.scale_down = w.scale_down;
+	if (w.scale_down.set)
+		ret->rule.scale_down = w.scale_down.on;
 	for (int r = 0; r < RESOURCE_COUNT; r++) {
 		struct range asked = asked_range(&w, r, rows[r].range);
 

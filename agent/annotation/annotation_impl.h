@@ -9,16 +9,18 @@
 /* The longest `policy` that is read: 64 containers at a quarter of a KiB. */
 #define POLICY_BYTES_MAX 16384u
 
+struct setting_bool {
+	bool set;
+	bool on;
+};
+
 /* What one source sets for a container; what it does not set stays zero. */
 struct settings {
 	uint32_t resources; /* RESOURCES_* */
 	struct range bound[RESOURCE_COUNT];
 	uint32_t has_min; /* RESOURCES_*: bound.min is set, 0: no minimum */
 	uint32_t has_max;
-	bool has_scale_down;
-	bool scale_down;
-	bool has_allow_restart;
-	bool allow_restart;
+	struct setting_bool scale_down, allow_restart, autoscaled;
 	bool has_controlled;
 	enum controlled_values controlled;
 	bool off;

@@ -35,6 +35,11 @@ static void bounds_below(struct settings *w, const struct settings *lower, int r
 	w->has_max |= lower->has_max & bit;
 }
 
+static struct setting_bool bool_below(struct setting_bool upper, struct setting_bool lower)
+{
+	return upper.set ? upper : lower;
+}
+
 static struct settings below(const struct settings *upper, const struct settings *lower, bool fit)
 {
 	struct settings w = *upper;
@@ -45,14 +50,9 @@ static struct settings below(const struct settings *upper, const struct settings
 		w.has_controlled = lower->has_controlled;
 		w.controlled = lower->controlled;
 	}
-	if (!w.has_scale_down) {
-		w.has_scale_down = lower->has_scale_down;
-		w.scale_down = lower->scale_down;
-	}
-	if (!w.has_allow_restart) {
-		w.has_allow_restart = lower->has_allow_restart;
-		w.allow_restart = lower->allow_restart;
-	}
+	w.scale_down = bool_below(w.scale_down, lower->scale_down);
+	w.allow_restart = bool_below(w.allow_restart, lower->allow_restart);
+	w.autoscaled = bool_below(w.autoscaled, lower->autoscaled);
 	for (int r = 0; r < RESOURCE_COUNT; r++)
 		bounds_below(&w, lower, r, fit);
 	return w;

@@ -151,18 +151,26 @@ static int take_containers(const char *value, struct pod_settings *w, struct ann
 	return 0;
 }
 
+static int take_bool(const char *value, struct setting_bool *ret)
+{
+	ret->set = true;
+	ret->on = strcasecmp(value, "true") == 0;
+	return ret->on || strcasecmp(value, "false") == 0 ? 0 : -EINVAL;
+}
+
 static int take_scale_down(const char *value, struct pod_settings *w, struct annotation_error *)
 {
-	w->own.has_scale_down = true;
-	w->own.scale_down = strcasecmp(value, "true") == 0;
-	return w->own.scale_down || strcasecmp(value, "false") == 0 ? 0 : -EINVAL;
+	return take_bool(value, &w->own.scale_down);
 }
 
 static int take_allow_restart(const char *value, struct pod_settings *w, struct annotation_error *)
 {
-	w->own.has_allow_restart = true;
-	w->own.allow_restart = strcasecmp(value, "true") == 0;
-	return w->own.allow_restart || strcasecmp(value, "false") == 0 ? 0 : -EINVAL;
+	return take_bool(value, &w->own.allow_restart);
+}
+
+static int take_autoscaled(const char *value, struct pod_settings *w, struct annotation_error *)
+{
+	return take_bool(value, &w->own.autoscaled);
 }
 
 static int take_boost(const char *value, struct pod_settings *w, struct annotation_error *)
@@ -245,6 +253,9 @@ const struct annotation_key annotation_keys[] = {
 	{"allow-restart", "true or false", "false",
 	 "`true`: where `resizePolicy` says `RestartContainer` for memory, a higher limit may go into the spec, at most once"
 	 " an hour; the kubelet restarts the container for it.", take_allow_restart},
+	{"autoscaled", "true or false", "true",
+	 "`false`: no HorizontalPodAutoscaler on an object above the pod's owner, such as an operator's custom resource, is the"
+	 " pod's, so that its requests may move. One on the owner itself counts all the same.", take_autoscaled},
 	{"startup-boost", "a factor from 1x to 100x or an amount of CPU as +500m, a space,"
 	 " and a duration: 2x 30s", "none",
 	 "More CPU from a container's start until it has been ready for the time: the limit times"

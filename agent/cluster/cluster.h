@@ -161,6 +161,9 @@ void cluster_past_free(struct cluster *c);
 void cluster_autoscalers_tick(struct cluster *c);
 /* Sets b->requests_stay and what follows from it; the rest of b is filled. */
 void cluster_autoscalers_bound(struct cluster *c, const struct kube_pod *pod, struct pod_bounds *b);
+/* Why a request of the pod stays, borrowed; NULL: it may move. */
+const char *cluster_autoscaler_of(const struct cluster *c, const struct kube_pod *pod,
+				  enum resource r);
 void cluster_autoscalers_free(struct cluster *c);
 
 /* --- cluster_room.c: the requests of all pods of the node */

@@ -63,6 +63,8 @@ static void on_answer(void *arg, const struct kube_answer *answer)
 	if (refresh_answered(e->cluster, REFRESH_AUTOSCALERS, &e->list, answer, read)) {
 		kube_autoscalers_drop(&a->known);
 		a->known = fresh;
+		/* The first pass notes the owners of pods. */
+		namespace_set_bounds(e);
 		namespace_set_bounds(e);
 	} else if (!e->list.known) {
 		namespace_failed(e, &note_waits, answer, err.text);
@@ -104,15 +106,40 @@ void cluster_autoscalers_tick(struct cluster *c)
 		ask(next);
 }
 
-void cluster_autoscalers_bound(struct cluster *c, const struct kube_pod *pod, struct pod_bounds *b)
+/* Is an object above its owner the pod's? */
+static bool counts_above(const struct cluster *c, const struct kube_pod *pod)
+{
+	const struct pod *p = pods_find(c->pods, pod->uid);
+	bool above = true;
+
+	for (size_t i = 0; p != NULL && i < pod->container_count; i++)
+		if (p->members[i].managed != NULL)
+			above &= !p->members[i].managed->container.rule.not_autoscaled;
+	return above;
+}
+
+const char *cluster_autoscaler_of(const struct cluster *c, const struct kube_pod *pod,
+				  enum resource r)
 {
 	const struct autoscalers *a = of_entry(namespace_find(&c->autoscalers, pod->namespace));
 
+	return a != NULL ? kube_autoscaler_of(&a->known, kube_pod_kind(pod), pod->workload,
+					      counts_above(c, pod), r)
+			 : NULL;
+}
+
+void cluster_autoscalers_bound(struct cluster *c, const struct kube_pod *pod, struct pod_bounds *b)
+{
+	struct autoscalers *a = of_entry(namespace_find(&c->autoscalers, pod->namespace));
+
+	if (a != NULL)
+		kube_autoscalers_owner(&a->known, kube_pod_kind(pod), pod->workload);
 	if (!c->config->kubernetes.autoscalers || (!b->requests_move && !b->limits_stay))
 		return;
 	b->requests_unknown = a == NULL || !a->at.list.known;
-	if (!b->requests_unknown)
-		b->requests_stay = kube_autoscalers_of(&a->known, pod->owner, pod->workload);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (cluster_autoscaler_of(c, pod, r) != NULL)
+			b->requests_stay |= 1u << r;
 	/* Its limit would take the request along. */
 	if (b->guaranteed && b->requests_stay != 0)
 		b->requests_move = false;

@@ -58,6 +58,10 @@ void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *contai
 	usec_t ahead = reporter_ahead(c->reporter, pod, c->wake->now);
 
 	fill_report(c, pod, &v->report);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (v->resources[r].request_stays != NULL &&
+		    cluster_autoscaler_of(c, pod, r) != NULL)
+			v->resources[r].request_stays = cluster_autoscaler_of(c, pod, r);
 	if (ahead < c->config->kubernetes.report.ahead_usec)
 		v->resources[RESOURCE_MEMORY].ahead_usec = ahead;
 	for (enum resource r = 0; k != NULL && r < RESOURCE_COUNT; r++)

@@ -58,15 +58,30 @@ static void add_result(struct import *i, enum outcome o, const char *name, const
 
 /* --- one checkpoint */
 
-/* NULL: it can be used. */
-static const char *fault_of(const struct import *i, const struct vpa_saved *s, const char *workload)
+/* The workload of its pods; NULL: not known. */
+static const char *workload_of(const struct import *i, const struct vpa_target *t)
+{
+	return t != NULL && t->owns_pods ? t->workload : i->c->workload;
+}
+
+/* NULL: it can be used. above: room for the name of a target. */
+static const char *fault_of(const struct import *i, const struct vpa_saved *s,
+			    const struct vpa_target *t, char *above, size_t size)
 {
 	usec_t latest = i->c->now_realtime_usec + AHEAD_MAX_USEC;
 
 	if (s->refused != NULL)
 		return s->refused;
-	if (workload == NULL)
+	if (workload_of(i, t) == NULL && t == NULL)
 		return "its VerticalPodAutoscaler is not in the input; add it, or give --workload";
+	if (workload_of(i, t) == NULL) {
+		snprintf(
+			above, size,
+			"%s, which it is for, may be above the owner of the pods; name that owner: "
+			"--workload KIND/NAME",
+			t->workload);
+		return above;
+	}
 	if (s->history.last_real > latest)
 		return "lastSampleStart is in the future; check this host's clock";
 	for (int r = 0; r < RESOURCE_COUNT; r++)
@@ -124,13 +139,11 @@ static int take(struct import *i, const char *key, const struct vpa_saved *s)
 
 static int import_one(struct import *i, const struct vpa_saved *s)
 {
-	const char *workload = s->refused == NULL ? vpa_export_workload(&i->export, s) : NULL;
-	char name[RECORD_NAME_MAX];
-	const char *fault;
+	const struct vpa_target *t = vpa_export_target(&i->export, s);
+	const char *workload = workload_of(i, t);
+	char name[RECORD_NAME_MAX], above[RECORD_NAME_MAX];
+	const char *fault = fault_of(i, s, t, above, sizeof above);
 
-	if (workload == NULL)
-		workload = i->c->workload;
-	fault = fault_of(i, s, workload);
 	if (fault == NULL) {
 		snprintf(name, sizeof name, "%s/%s%s/%s", s->namespace,
 			 strchr(workload, '/') == NULL ? "Deployment/" : "", workload,
@@ -206,8 +219,9 @@ static int check_workload(const struct import *i)
 		return ctl_fail(c, CTL_USAGE, NULL, "not a workload's name: %s", c->workload);
 	for (size_t k = 0; k < i->export.saved_count; k++) {
 		const struct vpa_saved *s = &i->export.saved[k];
+		const struct vpa_target *t = vpa_export_target(&i->export, s);
 
-		if (s->refused != NULL || vpa_export_workload(&i->export, s) != NULL)
+		if (s->refused != NULL || (t != NULL && t->owns_pods))
 			continue;
 		if (vpa != NULL && strcmp(vpa, s->vpa) != 0)
 			return ctl_fail(c, CTL_USAGE, GET_HINT,

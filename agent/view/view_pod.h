@@ -44,7 +44,7 @@ struct report_view {
 /* One resource, beside struct resource_view. */
 struct pod_resource_view {
 	uint64_t request;
-	const char *request_stays; /* static text: why vscaled does not move it; NULL: it may */
+	const char *request_stays; /* borrowed: why vscaled does not move it; NULL: it may */
 	uint64_t spec_limit;
 	uint64_t ratified; /* the limit of vscaled that the API server accepted last */
 	uint64_t admin_min;

@@ -31,15 +31,15 @@ static const char *text_of(const struct container_rule *r)
 	static char text[256];
 
 	snprintf(text, sizeof text,
-		 "%s%s %u %s cpu %llu-%llu memory %llu-%llu controlled %d%s%s%s%s%s",
+		 "%s%s %u %s cpu %llu-%llu memory %llu-%llu controlled %d%s%s%s%s%s%s",
 		 mode_name(r->rule.mode), r->in_place_or_recreate ? "*" : "", r->rule.resources,
 		 r->rule.scale_down ? "down" : "up", (unsigned long long)r->rule.cpu_milli.min,
 		 (unsigned long long)r->rule.cpu_milli.max,
 		 (unsigned long long)(r->rule.mem_bytes.min / MIB),
 		 (unsigned long long)(r->rule.mem_bytes.max / MIB), (int)r->controlled,
 		 r->named ? "" : " unnamed", r->rule.boost.after_usec != 0 ? " boost" : "",
-		 r->allow_restart ? " restart" : "", r->rule.goal == GOAL_LATENCY ? " goal" : "",
-		 r->has_rollout ? " rollout" : "");
+		 r->allow_restart ? " restart" : "", r->not_autoscaled ? " alone" : "",
+		 r->rule.goal == GOAL_LATENCY ? " goal" : "", r->has_rollout ? " rollout" : "");
 	if (r->rule.cpu_percentile_permille != 0 || r->rule.mem_margin_permille != 0)
 		snprintf(text + strlen(text), sizeof text - strlen(text),
 			 " percentile %u margin %u", r->rule.cpu_percentile_permille,
@@ -90,6 +90,8 @@ static const struct {
 	{{AUTO, {"startup-boost", "+500m 1m30s"}}, "app", "Auto " ALL " boost"},
 	{{AUTO, {"allow-restart", "True"}}, "app", "Auto " ALL " restart"},
 	{{AUTO, {"allow-restart", "false"}}, "app", "Auto " ALL},
+	{{AUTO, {"autoscaled", "false"}}, "app", "Auto " ALL " alone"},
+	{{AUTO, {"autoscaled", "True"}}, "app", "Auto " ALL},
 	{{AUTO, {"rollout", "25%"}}, "app", "Auto " ALL " rollout 25"},
 	{{AUTO, {"rollout", "0%"}}, "app", "Auto " ALL " rollout 0"},
 	{{AUTO, {"rollout", "100%"}}, "app", "Auto " ALL},

@@ -124,6 +124,17 @@ static void put_vpa(FILE *f, const char *vpa, const char *workload)
 		vpa, workload);
 }
 
+/* Of an operator: it targets a custom resource above the owner of the pods. */
+static void put_operator(FILE *f)
+{
+	fprintf(f, "{\"apiVersion\":\"autoscaling.k8s.io/v1\",\"kind\":\"VerticalPodAutoscaler\","
+		   "\"metadata\":{\"namespace\":\"shop\",\"name\":\"web-vpa\"},\"spec\":{"
+		   "\"targetRef\":{"
+		   "\"apiVersion\":\"monitoring.coreos.com/"
+		   "v1\",\"kind\":\"Prometheus\",\"name\":\"k8s\"}"
+		   "}}");
+}
+
 static FILE *open_input(void)
 {
 	FILE *f = fopen(input, "we");
@@ -319,6 +330,17 @@ static void test_workload(void)
 	CHECK_EQ(RUN("--workload", "web"), CTL_USAGE);
 	ERR_HAS("--workload is for the checkpoints of one autoscaler; these are of web-vpa and "
 		"other");
+	f = open_input();
+	put_checkpoint(f, "web-vpa", "app", &c);
+	fputc(',', f);
+	put_operator(f);
+	close_input(f);
+	CHECK_EQ(RUN(), CTL_ERROR);
+	OUT_HAS("refused  shop/web-vpa-app: Prometheus/k8s, which it is for, may be above the "
+		"owner "
+		"of the pods; name that owner: --workload KIND/NAME\n");
+	CHECK_EQ(RUN("--workload", "StatefulSet/prometheus-k8s"), CTL_OK);
+	OUT_HAS("imported shop/StatefulSet/prometheus-k8s/app: ");
 }
 
 static void refused(const struct vpa_checkpoint *c, const char *why)

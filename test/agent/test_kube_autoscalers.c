@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which requests HorizontalPodAutoscalers depend on. */
+#include "agent/base/drop.h"
 #include "agent/kube/model/autoscalers.h"
 #include "agent/kube/model/decode.h"
 #include "test/check.h"
@@ -49,8 +50,95 @@ static const struct {
 	{"", -EBADMSG, 0},
 };
 
+/* Of one pod: its owner, and which HorizontalPodAutoscaler its CPU request stays for. */
+#define HINT "; if it is not: vscaled.dev/autoscaled: false"
+#define TO(name, kind, target)                                                                     \
+	"{\"metadata\":{\"name\":\"" name                                                          \
+	"\"},\"spec\":{\"scaleTargetRef\":{\"apiVersion\":\"example."                              \
+	"com/v1\",\"kind\":\"" kind "\",\"name\":\"" target "\"}}}"
+
+static const struct {
+	const char *text;
+	const char *kind, *workload;
+	bool alone;      /* what cannot be traced is not its */
+	const char *why; /* NULL: it moves */
+} owners[] = {
+	/* An operator's: its custom resource stands above a Deployment of another name. */
+	{LIST(TO("h", "OpenTelemetryCollector", "otel")), "Deployment", "otel-collector", false,
+	 "HorizontalPodAutoscaler h scales OpenTelemetryCollector/otel, which may be above this "
+	 "pod" HINT},
+	{LIST(TO("h", "OpenTelemetryCollector", "otel")), "Deployment", "otel", false,
+	 "HorizontalPodAutoscaler h scales OpenTelemetryCollector/otel, which may be above this "
+	 "pod" HINT},
+	{LIST(TO("h", "OpenTelemetryCollector", "otel")), "Deployment", "otel", true, NULL},
+	{LIST(TO("h", "DeploymentConfig", "web")), "ReplicationController", "web-3", false,
+	 "HorizontalPodAutoscaler h scales DeploymentConfig/web, which may be above this pod" HINT},
+	{LIST(TO("h", "OpenTelemetryCollector", "otel")), "Pod", "naked", false,
+	 "HorizontalPodAutoscaler h scales OpenTelemetryCollector/otel, which may be above this "
+	 "pod" HINT},
+	/* Its own one is known, and that one's metrics count. */
+	{LIST(TO("h", "Collector", "otel") "," TO("web", "Deployment", "web")), "Deployment", "web",
+	 true, "HorizontalPodAutoscaler web scales by its utilisation"},
+	{LIST(TO("h", "Collector", "otel") ","
+					   "{\"metadata\":{\"name\":\"m\"},\"spec\":{"
+					   "\"scaleTargetRef\":{\"kind\":\"Deployment\",\"name\":"
+					   "\"web\"},\"metrics\":[" ON("resource", "memory",
+								       "Utilization") "]}}"),
+	 "Deployment", "web", false, NULL},
+	/* Others of kinds that own pods: those are theirs. */
+	{LIST(TO("h", "Deployment", "web")), "Deployment", "api", false, NULL},
+	{LIST(TO("h", "StatefulSet", "web")), "Deployment", "web", false, NULL},
+	{LIST(TO("h", "Rollout", "web")), "Deployment", "web", false, NULL},
+	{LIST(TO("h", "PodSet", "b")), "PodSet", "a", false, NULL},
+	{LIST(TO("h", "PodSet", "a")), "PodSet", "a", true,
+	 "HorizontalPodAutoscaler h scales by its utilisation"},
+	/* PodSet/known has pods here. */
+	{LIST(TO("h", "PodSet", "known")), "Deployment", "web", false, NULL},
+	{LIST(TO("h", "PodSet", "other")), "Deployment", "web", false,
+	 "HorizontalPodAutoscaler h scales PodSet/other, which may be above this pod" HINT},
+};
+
+static void test_owners(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(owners); i++) {
+		OWN(kube_autoscalers_drop) struct kube_autoscalers got = {0};
+		struct kube_decode_error err;
+		const char *why;
+
+		CHECK_EQ(
+			kube_decode_autoscalers(owners[i].text, strlen(owners[i].text), &got, &err),
+			0);
+		kube_autoscalers_owner(&got, "PodSet", "known");
+		why = kube_autoscaler_of(&got, owners[i].kind, owners[i].workload, !owners[i].alone,
+					 RESOURCE_CPU);
+		CHECK_STR(why != NULL ? why : "moves",
+			  owners[i].why != NULL ? owners[i].why : "moves");
+	}
+}
+
+/* More values than a parser may build at once. */
+static void test_long_list(void)
+{
+	OWN(kube_autoscalers_drop) struct kube_autoscalers got = {0};
+	OWN(drop_free) char *text = NULL;
+	struct kube_decode_error err;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	fputs("{\"kind\":\"HorizontalPodAutoscalerList\",\"items\":[", f);
+	for (int i = 0; i < 9000; i++)
+		fprintf(f, "%s" HPA(METRICS(ON("resource", "cpu", "Utilization"))),
+			i > 0 ? "," : "");
+	fputs("]}", f);
+	fclose(f);
+	CHECK_EQ(kube_decode_autoscalers(text, len, &got, &err), 0);
+	CHECK_EQ(got.count, 9000);
+}
+
 int main(void)
 {
+	test_owners();
+	test_long_list();
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		OWN(kube_autoscalers_drop) struct kube_autoscalers got = {0};
 		struct kube_decode_error err;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Answers that are no pods: whatever comes, texts end, fit and hold nothing that a log acts on. */
+#include "agent/kube/model/autoscalers.h"
 #include "agent/kube/model/decode.h"
 #include "agent/kube/model/names.h"
 #include "test/fuzz/fuzz.h"
@@ -24,6 +25,7 @@ static void check_text(const char *s, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *text = (const char *)data;
+	OWN(kube_autoscalers_drop) struct kube_autoscalers autoscalers = {0};
 	struct kube_limit_range range;
 	struct kube_lease lease;
 	struct kube_node node;
@@ -47,6 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	(void)kube_decode_access(text, size, &yes, &err);
 	(void)kube_decode_limit_ranges(text, size, &range, &err);
+	if (kube_decode_autoscalers(text, size, &autoscalers, &err) == 0)
+		(void)kube_autoscalers_of(&autoscalers, "Deployment", "web");
 	if (kube_decode_node(text, size, &node, &err) == 0)
 		check_text(node.kubelet_version, sizeof node.kubelet_version);
 	return 0;

@@ -30,7 +30,7 @@ static void check_saved(const struct vpa_export *e, const struct vpa_saved *s)
 	if (s->namespace == NULL || s->name == NULL || s->vpa == NULL || s->container == NULL ||
 	    s->history.samples == 0 || s->history.first_real > s->history.last_real)
 		abort();
-	(void)vpa_export_workload(e, s);
+	(void)vpa_export_target(e, s);
 	check_loaded(s, ALGORITHM_DEFAULT);
 	check_loaded(s, ALGORITHM_VPA);
 }

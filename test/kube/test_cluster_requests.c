@@ -195,6 +195,35 @@ static void test_autoscaled(void)
 	crig_close(&c);
 }
 
+/* One that scales an operator's custom resource: it may be above any pod whose own one is not
+ * known. explain names it; an annotation says that it is not. */
+static void test_operator(void)
+{
+	struct rig_pod *p;
+	char *page;
+
+	if (!crig_open(&c, NULL, NULL))
+		exit(check_skip("no test API server: is there a python3?"));
+	p = crig_pod_with(&c, DRIVER_CGROUPFS, "web-0", REQUESTS("RequestsAndLimits"),
+			  WITH_REQUESTS);
+	cJSON_Delete(crig_ask(&c, "POST", AUTOSCALERS,
+			      "{\"metadata\":{\"name\":\"made\"},\"spec\":{\"maxReplicas\":3,"
+			      "\"scaleTargetRef\":{\"apiVersion\":\"example.com/v1\",\"kind\":"
+			      "\"Collector\",\"name\":\"otel\"}}}"));
+	crig_start(&c);
+	CHECK(crig_until(&c, 60, burn_300, memory_is_higher));
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 120, burn_300);
+	CHECK_EQ(request(RESOURCE_CPU), 100);
+	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
+	CHECK(strstr(page, "HorizontalPodAutoscaler made scales Collector/otel, which may be above "
+			   "this pod") != NULL);
+	free(page);
+	crig_annotate(&c, p, "autoscaled", "false");
+	CHECK(crig_until(&c, 200, burn_300, cpu_is_higher));
+	crig_close(&c);
+}
+
 /* The list of autoscalers always fails: requests wait, and that is reported once. */
 static void test_autoscalers_fail(void)
 {
@@ -254,6 +283,7 @@ int main(void)
 	test_moves(DRIVER_SYSTEMD, REQUESTS("RequestsOnly"));
 	test_lost_records();
 	test_autoscaled();
+	test_operator();
 	test_autoscalers_fail();
 	test_swaps();
 	test_stays(REQUESTS("LimitsOnly"), WITH_REQUESTS, 100);

@@ -11,7 +11,10 @@ struct kube_decode_error;
 struct kube_autoscaler {
 	char *workload;     /* name of its target */
 	char *kind;         /* of its target */
-	uint32_t resources; /* RESOURCES_* whose utilisation it scales by, not 0 */
+	char *why[2];       /* a request stays: of its target's pods, of others */
+	uint32_t resources; /* RESOURCES_* whose utilisation it scales by */
+	/* Its target is an owner of pods. Else it may be an operator's, and above any of them. */
+	bool traced;
 };
 
 /* Zeroed is empty. */
@@ -20,12 +23,21 @@ struct kube_autoscalers {
 	size_t count;
 };
 
-/* A HorizontalPodAutoscalerList of autoscaling/v2; those without such a metric are left out.
- * -EBADMSG: err says what; -ENOMEM. */
+/* A HorizontalPodAutoscalerList of autoscaling/v2. -EBADMSG: err says what; -ENOMEM. */
 int kube_decode_autoscalers(const char *text, size_t len, struct kube_autoscalers *ret,
 			    struct kube_decode_error *err);
 void kube_autoscalers_drop(struct kube_autoscalers *a);
-/* RESOURCES_* of the workload. A target of a kind that is not the owner of pods (a custom resource
- * with a scale) may stand above one of the same name: it counts. */
-uint32_t kube_autoscalers_of(const struct kube_autoscalers *a, const char *kind,
-			     const char *workload);
+/* There are pods with this owner: its kind and name. */
+void kube_autoscalers_owner(struct kube_autoscalers *a, const char *kind, const char *workload);
+/* Why a request of pods with this owner stays, borrowed; NULL: it may move. above: without one of
+ * their own, those count whose target is not known to own pods. */
+const char *kube_autoscaler_of(const struct kube_autoscalers *a, const char *kind,
+			       const char *workload, bool above, enum resource r);
+/* RESOURCES_* that stay. */
+static inline uint32_t kube_autoscalers_of(const struct kube_autoscalers *a, const char *kind,
+					   const char *workload)
+{
+	return (kube_autoscaler_of(a, kind, workload, true, RESOURCE_CPU) ? RESOURCES_CPU : 0) |
+	       (kube_autoscaler_of(a, kind, workload, true, RESOURCE_MEMORY) ? RESOURCES_MEMORY
+									     : 0);
+}

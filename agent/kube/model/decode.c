@@ -317,6 +317,50 @@ int kube_decode_watch(const char *line, size_t len, struct kube_watch_line *ret,
 	return r;
 }
 
+static int check_list(const char *text, const struct span *kind, const struct span *items,
+		      const char *want, struct kube_decode_error *err)
+{
+	if (!span_is(kind, want) && !span_is(kind, "\"PartialObjectMetadataList\""))
+		return field_bad_scan(err, &(struct scan_error){"not a list of this kind",
+								(size_t)(kind->s - text)});
+	if (items->s[0] != '[' && !span_is(items, "null"))
+		return field_bad_scan(err, &(struct scan_error){"items is not a list",
+								(size_t)(items->s - text)});
+	return 0;
+}
+
+static int decode_item(const struct span *text, const struct field *list, size_t index,
+		       decode_item_fn *each, void *arg)
+{
+	OWN(drop_json) cJSON *json = NULL;
+	int r = parse_object(text->s, text->len, &json, list->err);
+	struct field item = {.json = json, .up = list, .index = index, .err = list->err};
+
+	if (r == 0)
+		r = each(&item, arg);
+	return r == 0 ? list->err->error : r;
+}
+
+int decode_list(const char *text, size_t len, const char *kind, decode_item_fn *each, void *arg,
+		struct kube_decode_error *err)
+{
+	static const char *const keys[] = {"kind", "items"};
+	struct span part[ARRAY_SIZE(keys)] = {{NULL, 0}}, key, value;
+	const struct field root = field_root(NULL, err);
+	const struct field list = {.up = &root, .key = "items", .err = err};
+	const char *at = NULL;
+	int r = find_members(text, len, keys, part, ARRAY_SIZE(keys), err);
+
+	if (r < 0)
+		return r;
+	assert(part[0].s != NULL && part[1].s != NULL);
+	r = check_list(text, &part[0], &part[1], kind, err);
+	for (size_t i = 0; r == 0 && part[1].s[0] == '[' && scan_next(&part[1], &at, &key, &value);
+	     i++)
+		r = decode_item(&value, &list, i, each, arg);
+	return r;
+}
+
 /* The first message of a list's bad items stays. */
 static int decode_items(const struct span *items, kube_pod_fn *each, void *arg, size_t *bad,
 			struct kube_decode_error *err)
@@ -356,13 +400,7 @@ int kube_decode_pods(const char *text, size_t len, kube_pod_fn *each, void *arg,
 	if (r < 0)
 		return r;
 	assert(part[0].s != NULL && part[1].s != NULL && part[2].s != NULL);
-	if (!span_is(&part[0], "\"PodList\"") &&
-	    !span_is(&part[0], "\"PartialObjectMetadataList\""))
-		r = field_bad_scan(
-			err, &(struct scan_error){"not a PodList", (size_t)(part[0].s - text)});
-	else if (part[2].s[0] != '[' && !span_is(&part[2], "null"))
-		r = field_bad_scan(err, &(struct scan_error){"items is not a list",
-							     (size_t)(part[2].s - text)});
+	r = check_list(text, &part[0], &part[2], "\"PodList\"", err);
 	if (r == 0)
 		r = read_version(&part[1], version, MIN(sizeof version, size), err);
 	if (r == 0)

@@ -4,6 +4,7 @@
 #include "agent/kube/model/decode_impl.h"
 #include "agent/kube/model/names.h"
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A utilisation is use over request; an average value is not. */
@@ -47,53 +48,62 @@ static uint32_t depends_on(const struct field *spec)
 	return resources;
 }
 
-static int read_autoscaler(const struct field *object, struct kube_autoscalers *all)
+/* Owned texts for explain: of its target's pods, and of others. */
+static int explain(struct kube_autoscaler *a, const char *name)
 {
-	struct field spec = field_object(object, "spec");
+	if (asprintf(&a->why[0], "HorizontalPodAutoscaler %s scales by its utilisation", name) < 0)
+		a->why[0] = NULL;
+	if (asprintf(&a->why[1],
+		     "HorizontalPodAutoscaler %s scales %s/%s, which may be above this pod; "
+		     "if it is not: vscaled.dev/autoscaled: false",
+		     name, a->kind, a->workload) < 0)
+		a->why[1] = NULL;
+	return a->why[0] != NULL && a->why[1] != NULL ? 0 : -ENOMEM;
+}
+
+static int add_autoscaler(const struct field *object, void *arg)
+{
+	struct kube_autoscalers *all = arg;
+	struct field spec = field_object(object, "spec"), meta = field_object(object, "metadata");
 	struct field target = field_object(&spec, "scaleTargetRef");
-	const char *name = field_text(&target, "name"), *kind = field_text(&target, "kind");
+	const char *workload = field_text(&target, "name"), *kind = field_text(&target, "kind");
+	const char *name = field_text(&meta, "name");
 	uint32_t resources = depends_on(&spec);
 	struct kube_autoscaler *grown;
 
-	if (name == NULL)
+	if (workload == NULL)
 		return field_bad(&target, "name", "missing");
-	/* The API server accepts any text as the name; no workload has one that is not valid. */
-	if (resources == 0 || !kube_is_subdomain(name))
+	/* The API server accepts any text; no workload has a name or kind that is not valid. */
+	if (kind == NULL || !kube_is_kind(kind) || !kube_is_subdomain(workload))
 		return 0;
 	grown = reallocarray(all->items, all->count + 1, sizeof *grown);
 	if (grown == NULL)
 		return -ENOMEM;
 	all->items = grown;
-	all->items[all->count] = (struct kube_autoscaler){
-		.workload = strdup(name),
-		.kind = strdup(kind != NULL ? kind : ""),
+	grown += all->count++;
+	*grown = (struct kube_autoscaler){
+		.workload = strdup(workload),
+		.kind = strdup(kind),
 		.resources = resources,
+		.traced = kube_owns_pods(kind),
 	};
-	all->count++;
-	grown += all->count - 1;
-	return grown->workload != NULL && grown->kind != NULL ? 0 : -ENOMEM;
+	if (grown->workload == NULL || grown->kind == NULL)
+		return -ENOMEM;
+	return explain(grown, name != NULL && kube_is_subdomain(name) ? name : "?");
 }
 
 int kube_decode_autoscalers(const char *text, size_t len, struct kube_autoscalers *ret,
 			    struct kube_decode_error *err)
 {
 	OWN(kube_autoscalers_drop) struct kube_autoscalers all = {0};
-	OWN(drop_json) cJSON *json = NULL;
-	struct field root, list, item = {0};
-	int r = decode_kind(text, len, "HorizontalPodAutoscalerList", &json, &root, err);
+	int r = decode_list(text, len, "\"HorizontalPodAutoscalerList\"", add_autoscaler, &all,
+			    err);
 
 	if (r < 0)
 		return r;
-	list = field_array(&root, "items");
-	while (r == 0 && field_next(&list, &item))
-		r = read_autoscaler(&item, &all);
-	if (r == 0)
-		r = err->error;
-	if (r == 0) {
-		*ret = all;
-		all = (struct kube_autoscalers){0};
-	}
-	return r;
+	*ret = all;
+	all = (struct kube_autoscalers){0};
+	return 0;
 }
 
 void kube_autoscalers_drop(struct kube_autoscalers *a)
@@ -101,31 +111,38 @@ void kube_autoscalers_drop(struct kube_autoscalers *a)
 	for (size_t i = 0; i < a->count; i++) {
 		free(a->items[i].workload);
 		free(a->items[i].kind);
+		free(a->items[i].why[0]);
+		free(a->items[i].why[1]);
 	}
 	free(a->items);
 	*a = (struct kube_autoscalers){0};
 }
 
-static bool owns_pods(const char *kind)
+static bool is_of(const struct kube_autoscaler *a, const char *kind, const char *workload)
 {
-	static const char *const kinds[] = {"Deployment", "ReplicaSet", "StatefulSet",
-					    "ReplicationController", "Rollout"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (strcmp(kind, kinds[i]) == 0)
-			return true;
-	return false;
+	return strcmp(a->kind, kind) == 0 && strcmp(a->workload, workload) == 0;
 }
 
-uint32_t kube_autoscalers_of(const struct kube_autoscalers *a, const char *kind,
-			     const char *workload)
+void kube_autoscalers_owner(struct kube_autoscalers *a, const char *kind, const char *workload)
 {
-	uint32_t resources = 0;
-
 	for (size_t i = 0; i < a->count; i++)
-		if (strcmp(a->items[i].workload, workload) == 0 &&
-		    (kind == NULL || strcmp(a->items[i].kind, kind) == 0 ||
-		     !owns_pods(a->items[i].kind)))
-			resources |= a->items[i].resources;
-	return resources;
+		a->items[i].traced |= is_of(&a->items[i], kind, workload);
+}
+
+const char *kube_autoscaler_of(const struct kube_autoscalers *a, const char *kind,
+			       const char *workload, bool above, enum resource r)
+{
+	const char *why[2] = {NULL, NULL};
+	bool own = false;
+
+	for (size_t i = 0; i < a->count; i++) {
+		const struct kube_autoscaler *x = &a->items[i];
+		bool other = !is_of(x, kind, workload);
+
+		own |= !other;
+		if ((x->resources & (1u << r)) != 0 &&
+		    !(other && (x->traced || strcmp(x->kind, kind) == 0)))
+			why[other] = x->why[other];
+	}
+	return own || !above ? why[0] : why[1];
 }

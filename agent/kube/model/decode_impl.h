@@ -8,6 +8,11 @@
 enum watch_event decode_event_type(const char *type, size_t len);
 /* The Pod in a parsed object. After a failure the caller frees what was filled before it. */
 int decode_pod(const struct field *pod, struct kube_pod *p);
+typedef int decode_item_fn(const struct field *item, void *arg);
+/* decode.c: each item of a list of that kind (as it is written, with its quotes), or of its
+ * metadata, as a tree of its own: a long list has more values than a parser may build. */
+int decode_list(const char *text, size_t len, const char *kind, decode_item_fn *each, void *arg,
+		struct kube_decode_error *err);
 /* decode_meta.c: name, uid, owner, annotations, field managers. */
 int decode_metadata(const struct field *pod, struct kube_pod *p);
 /* decode_status.c: the document, owned by the caller; its kind must be this one. */

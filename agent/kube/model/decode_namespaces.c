@@ -3,7 +3,6 @@
 #include "agent/kube/model/decode_impl.h"
 #include "agent/kube/model/names.h"
 #include "agent/kube/model/namespaces.h"
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -69,19 +68,13 @@ static int read_namespace(const struct field *item, struct kube_namespace *n)
 	return field_error(item);
 }
 
-static int add_namespace(struct kube_namespaces *all, const struct span *item,
-			 struct kube_decode_error *err)
+static int add_namespace(const struct field *item, void *arg)
 {
-	OWN(drop_json) cJSON *json = NULL;
+	struct kube_namespaces *all = arg;
 	struct kube_namespace n = {0};
 	struct kube_namespace *grown;
-	struct field root;
-	int r = field_parse(item->s, item->len, &json, err);
+	int r = read_namespace(item, &n);
 
-	if (r < 0)
-		return r;
-	root = field_root(json, err);
-	r = read_namespace(&root, &n);
 	if (r == 0 && n.annotation_count > 0) {
 		grown = reallocarray(all->items, all->count + 1, sizeof *grown);
 		r = grown != NULL ? 0 : -ENOMEM;
@@ -95,48 +88,12 @@ static int add_namespace(struct kube_namespaces *all, const struct span *item,
 	return r;
 }
 
-static bool is_list(const struct span *kind)
-{
-	return kind->s != NULL && (span_is(kind, "\"NamespaceList\"") ||
-				   span_is(kind, "\"PartialObjectMetadataList\""));
-}
-
-/* The members "kind" and "items"; of two the first counts. */
-static int find_items(const char *text, size_t len, struct span *ret, struct kube_decode_error *err)
-{
-	struct span document, key, value, kind = {NULL, 0}, items = {NULL, 0};
-	struct scan_error fault = {"not a NamespaceList", 0};
-	const char *at = NULL;
-
-	if (scan_document(text, len, &document, &fault) < 0 || document.s[0] != '{')
-		return field_bad_scan(err, &fault);
-	while (scan_next(&document, &at, &key, &value)) {
-		if (kind.s == NULL && span_is(&key, "kind"))
-			kind = value;
-		if (items.s == NULL && span_is(&key, "items"))
-			items = value;
-	}
-	if (!is_list(&kind) || items.s == NULL || (items.s[0] != '[' && !span_is(&items, "null")))
-		return field_bad_scan(err, &fault);
-	*ret = items;
-	return 0;
-}
-
 int kube_decode_namespaces(const char *text, size_t len, struct kube_namespaces *ret,
 			   struct kube_decode_error *err)
 {
 	OWN(kube_namespaces_drop) struct kube_namespaces all = {0};
-	struct span items = {NULL, 0}, key, value;
-	const char *at = NULL;
-	int r;
+	int r = decode_list(text, len, "\"NamespaceList\"", add_namespace, &all, err);
 
-	*err = (struct kube_decode_error){0};
-	r = find_items(text, len, &items, err);
-	if (r < 0)
-		return r;
-	assert(items.s != NULL);
-	while (r == 0 && items.s[0] == '[' && scan_next(&items, &at, &key, &value))
-		r = add_namespace(&all, &value, err);
 	if (r < 0)
 		return r;
 	*ret = all;

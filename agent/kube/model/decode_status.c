@@ -154,8 +154,9 @@ static void read_range(const struct field *limit, struct kube_range_bounds *rang
 	}
 }
 
-static void read_limit_range(const struct field *object, struct kube_limit_range *range)
+static int read_limit_range(const struct field *object, void *arg)
 {
+	struct kube_limit_range *range = arg;
 	struct field spec = field_object(object, "spec");
 	struct field list = field_array(&spec, "limits"), item = {0};
 
@@ -165,24 +166,18 @@ static void read_limit_range(const struct field *object, struct kube_limit_range
 		else if (field_text_is(&item, "type", "Pod"))
 			read_range(&item, &range->pod);
 	}
+	return 0;
 }
 
 int kube_decode_limit_ranges(const char *text, size_t len, struct kube_limit_range *ret,
 			     struct kube_decode_error *err)
 {
 	struct kube_limit_range range = {.container = {.min = {0}}};
-	OWN(drop_json) cJSON *json = NULL;
-	struct field root, list, item = {0};
-	int r = decode_kind(text, len, "LimitRangeList", &json, &root, err);
+	int r = decode_list(text, len, "\"LimitRangeList\"", read_limit_range, &range, err);
 
-	if (r < 0)
-		return r;
-	list = field_array(&root, "items");
-	while (field_next(&list, &item))
-		read_limit_range(&item, &range);
-	if (err->error == 0)
+	if (r == 0)
 		*ret = range;
-	return err->error;
+	return r;
 }
 
 int kube_decode_access(const char *text, size_t len, bool *ret_allowed,

@@ -55,3 +55,21 @@ bool kube_is_container_id(const char *s)
 {
 	return word(s, LOWER UPPER DIGITS "-_", KUBEPODS_ID_MAX);
 }
+
+bool kube_is_kind(const char *s)
+{
+	return word(s, LOWER UPPER DIGITS, LABEL_MAX);
+}
+
+bool kube_owns_pods(const char *kind)
+{
+	static const char *const kinds[] = {
+		"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController",
+		"Job",        "CronJob",    "Rollout",     "Pod",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (strcmp(kind, kinds[i]) == 0)
+			return true;
+	return false;
+}

@@ -158,18 +158,12 @@ static int read_saved(const struct field *object, struct vpa_export *e)
 
 /* --- autoscalers */
 
-static bool is_kind(const char *s)
-{
-	return s[0] != '\0' && s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-					   "0123456789")] == '\0';
-}
-
 static int read_target(const struct field *object, struct vpa_export *e)
 {
 	struct vpa_target *grown = reallocarray(e->targets, e->target_count + 1, sizeof *grown), *t;
 	struct field meta = field_object(object, "metadata"), spec = field_object(object, "spec");
 	struct field target = field_object(&spec, "targetRef");
-	OWN(drop_free) char *kind = needed_name(&target, "kind", is_kind);
+	OWN(drop_free) char *kind = needed_name(&target, "kind", kube_is_kind);
 	OWN(drop_free) char *name = needed_name(&target, "name", kube_is_subdomain);
 
 	if (grown == NULL)
@@ -186,6 +180,7 @@ static int read_target(const struct field *object, struct vpa_export *e)
 		return -ENOMEM;
 	}
 	if (field_error(object) == 0) {
+		t->owns_pods = kube_owns_pods(kind);
 		e->target_count++;
 		return 0;
 	}
@@ -270,11 +265,12 @@ int vpa_export_decode(const char *text, size_t len, struct vpa_export *ret,
 	return 0;
 }
 
-const char *vpa_export_workload(const struct vpa_export *e, const struct vpa_saved *saved)
+const struct vpa_target *vpa_export_target(const struct vpa_export *e,
+					   const struct vpa_saved *saved)
 {
-	for (size_t i = 0; i < e->target_count; i++)
+	for (size_t i = 0; saved->refused == NULL && i < e->target_count; i++)
 		if (strcmp(e->targets[i].namespace, saved->namespace) == 0 &&
 		    strcmp(e->targets[i].vpa, saved->vpa) == 0)
-			return e->targets[i].workload;
+			return &e->targets[i];
 	return NULL;
 }

@@ -25,6 +25,8 @@ struct vpa_target {
 	char *namespace;
 	char *vpa;
 	char *workload; /* targetRef: "Deployment/web" */
+	/* Else it may stand above the owners of pods, as an operator's custom resource. */
+	bool owns_pods;
 };
 
 /* Zero is empty. */
@@ -41,5 +43,7 @@ void vpa_export_drop(struct vpa_export *e);
  * -EBADMSG: the text is no JSON of that shape; err says where. -ENOMEM. */
 int vpa_export_decode(const char *text, size_t len, struct vpa_export *ret,
 		      struct kube_decode_error *err);
-/* The workload of a checkpoint, borrowed; NULL: its VerticalPodAutoscaler is not in the text. */
-const char *vpa_export_workload(const struct vpa_export *e, const struct vpa_saved *saved);
+/* Of a checkpoint, borrowed; NULL: it is refused, or its VerticalPodAutoscaler is not in the text.
+ */
+const struct vpa_target *vpa_export_target(const struct vpa_export *e,
+					   const struct vpa_saved *saved);
