@@ -48,9 +48,9 @@ static uint32_t depth_of(const char *path)
 
 static bool same_limits(const struct limits *a, const struct limits *b)
 {
-	return a->cpu_quota_usec == b->cpu_quota_usec && a->cpu_period_usec == b->cpu_period_usec &&
-	       a->cpu_burst_usec == b->cpu_burst_usec && a->mem_max == b->mem_max &&
-	       a->mem_high == b->mem_high;
+	return cpu_quota_in_file(a) == cpu_quota_in_file(b) &&
+	       a->cpu_period_usec == b->cpu_period_usec && a->cpu_burst_usec == b->cpu_burst_usec &&
+	       a->mem_max == b->mem_max && a->mem_high == b->mem_high;
 }
 
 static bool sizes(const struct policy_rule *rule, uint32_t resources)
@@ -70,7 +70,7 @@ static bool is_reported_more(const struct managed *m, const struct baseline *b,
 static bool narrower(const struct limits *original, const struct limits *now,
 		     const struct policy_rule *rule)
 {
-	bool cpu = original->cpu_quota_usec != now->cpu_quota_usec;
+	bool cpu = cpu_quota_in_file(original) != cpu_quota_in_file(now);
 	bool memory = original->mem_max != now->mem_max || original->mem_high != now->mem_high;
 
 	return (cpu && !sizes(rule, RESOURCES_CPU)) || (memory && !sizes(rule, RESOURCES_MEMORY));
@@ -82,13 +82,16 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 {
 	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
 	uint32_t target = m->control.target;
+	struct limits original = b != NULL ? b->limits : *now;
 
+	if (b == NULL)
+		limits_as_spec(&original, a->spec_milli);
 	/* The kubelet may still carry out values that vscaled sent: they are not the owner's. */
 	originals_begin(m, b,
 			b != NULL && (!same_limits(&b->limits, now) || is_reported_more(m, b, a) ||
 				      b->ratified != 0));
 	control_drop(&m->control);
-	control_init(&m->control, &m->config->tuning, rule, b != NULL ? &b->limits : now);
+	control_init(&m->control, &m->config->tuning, rule, &original);
 	control_set_target(&m->control, target);
 	if (m->pod != NULL)
 		pod_set_bounds(m);
@@ -190,9 +193,9 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	}
 	stuck_forget(m);
 	pod_level_begin(m);
+	persist_follow(m, u.limits.cpu_period_usec);
 	if (first)
 		begin(m, rule, &a, &u.limits);
-	persist_follow(m);
 	control_restarted(&m->control, &u.limits, m->wake->now);
 	scope_started(m, a.active_enter_usec);
 	managed_read_totals(m);

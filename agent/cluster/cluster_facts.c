@@ -65,6 +65,10 @@ static uint64_t actual_of(const struct control *c, enum resource r)
 		return c->kernel.mem_max;
 	if (c->boost.written)
 		return control_lasting(c, r);
+	/* A quota is 1 ms at least: what the kubelet writes for the held limit. */
+	if (cpu_quota_of(c->resource[r].limit, c->kernel.cpu_period_usec) ==
+	    c->kernel.cpu_quota_usec)
+		return c->resource[r].limit;
 	return cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
 }
 
@@ -76,8 +80,10 @@ static bool limit_stays(const struct managed *m, enum resource r)
 
 	if (!is_given_back(m) || (!m->hand_back.due && m->state != UNIT_RESTORED))
 		return false;
-	return m->cgroup.cg != NULL ? actual != persist_original_limit(m, r, actual)
-				    : m->hand_back.due;
+	return m->cgroup.cg != NULL
+		       ? !limit_same_file(r, actual, persist_original_limit(m, r, actual),
+					  m->control.kernel.cpu_period_usec)
+		       : m->hand_back.due;
 }
 
 /* Does the spec hold a limit that vscaled wrote? all: vscaled wrote the whole spec. Else an

@@ -59,6 +59,7 @@ struct managed {
 struct arrival {
 	const char *cgroup;
 	const char *invocation_id;
+	uint64_t spec_milli; /* CPU limit of a pod's spec; LIMIT_MAX: none */
 	usec_t active_enter_usec;
 	struct unit_props props;
 };

@@ -63,7 +63,7 @@ uint32_t managed_props_mask(const struct managed *m)
 /* Where systemd has not reported its properties: what it was sent. */
 struct unit_props props_of_limits(const struct limits *l)
 {
-	uint64_t milli = cpu_milli_of(l->cpu_quota_usec, l->cpu_period_usec);
+	uint64_t milli = cpu_milli_of(cpu_quota_in_file(l), l->cpu_period_usec);
 
 	return (struct unit_props){
 		.cpu_quota_per_sec_usec = milli == LIMIT_MAX ? UINT64_MAX : milli * USEC_PER_MSEC,

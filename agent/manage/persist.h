@@ -74,7 +74,7 @@ void persist_abandon(struct records *records);
  * the originals are on disk; else nothing changes. */
 void persist_originals_found(struct records *records);
 /* It was attached to its cgroup: its record, if any, names that cgroup. */
-void persist_follow(const struct managed *m);
+void persist_follow(const struct managed *m, uint64_t period_usec);
 /* Records the originals of a pod level that come from another source than its cgroup. */
 void persist_level(const struct managed *m, const struct limits *was);
 /* Records the originals of a unit that may be written to. */

@@ -10,14 +10,29 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The kubelet's present cpuCFSQuotaPeriod. */
+static void follow_period(struct baseline *b, uint64_t period_usec)
+{
+	struct unit_props p;
+
+	if (b->limits.cpu_period_usec == period_usec)
+		return;
+	b->limits.cpu_quota_usec =
+		cpu_quota_exact(limit_amount(&b->limits, RESOURCE_CPU), period_usec);
+	b->limits.cpu_period_usec = period_usec;
+	p = props_of_limits(&b->limits);
+	unit_props_merge(&b->props, &p, UNIT_PROP_CPU_QUOTA);
+}
+
 /* Where a container runs now, for a restore without the daemon. */
-static void follow_cgroup(const struct managed *m, struct baseline *old)
+static void follow_cgroup(const struct managed *m, struct baseline *old, uint64_t period_usec)
 {
 	struct baseline b = *old;
 
 	if (m->pod == NULL || (b.cgroup != NULL && strcmp(b.cgroup, m->cgroup.path) == 0 &&
 			       b.cgroup_inode == cg_id(m->cgroup.cg)))
 		return;
+	follow_period(&b, period_usec);
 	b.cgroup = m->cgroup.path;
 	b.unit = m->unit;
 	b.shown = m->name;
@@ -26,12 +41,12 @@ static void follow_cgroup(const struct managed *m, struct baseline *old)
 		persist_changed(m->records);
 }
 
-void persist_follow(const struct managed *m)
+void persist_follow(const struct managed *m, uint64_t period_usec)
 {
 	struct baseline *b = baseline_find(&m->records->baselines, m->key);
 
 	if (b != NULL)
-		follow_cgroup(m, b);
+		follow_cgroup(m, b, period_usec);
 }
 
 void persist_baseline(struct managed *m, const struct arrival *a)
@@ -44,7 +59,7 @@ void persist_baseline(struct managed *m, const struct arrival *a)
 		if (old->high != BASELINE_HIGH_LOWERED)
 			persist_changed(m->records);
 		old->high = BASELINE_HIGH_LOWERED;
-		follow_cgroup(m, old);
+		follow_cgroup(m, old, m->control.kernel.cpu_period_usec);
 		return;
 	}
 	b = (struct baseline){

@@ -18,6 +18,28 @@ bool limit_same(enum resource r, uint64_t a, uint64_t b)
 					     : round_down(a, quantum) == round_down(b, quantum)));
 }
 
+static uint64_t in_file(uint64_t milli, uint64_t period_usec)
+{
+	return period_usec != 0 ? cpu_milli_of(cpu_quota_of(milli, period_usec), period_usec)
+				: milli;
+}
+
+bool limit_same_file(enum resource r, uint64_t a, uint64_t b, uint64_t period_usec)
+{
+	return r == RESOURCE_CPU ? limit_same(r, in_file(a, period_usec), in_file(b, period_usec))
+				 : limit_same(r, a, b);
+}
+
+void limits_as_spec(struct limits *l, uint64_t spec_milli)
+{
+	uint64_t exact = cpu_quota_exact(spec_milli, l->cpu_period_usec);
+
+	if (exact < CPU_QUOTA_MIN_USEC &&
+	    limit_same_file(RESOURCE_CPU, limit_amount(l, RESOURCE_CPU), spec_milli,
+			    l->cpu_period_usec))
+		l->cpu_quota_usec = exact;
+}
+
 bool spec_sent_by_us(const struct managed *m, enum resource r, uint64_t value)
 {
 	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
@@ -50,10 +72,12 @@ static bool differs(uint64_t a, uint64_t b, enum resource r)
 /* The spec has a limit that the runtime does not have yet, and that vscaled did not send. */
 static bool is_external(const struct managed *m, const struct kube_container *c, enum resource r)
 {
-	uint64_t limit = c->spec.limit[r];
+	uint64_t limit = c->spec.limit[r], period = m->control.kernel.cpu_period_usec;
+	/* The kubelet reads the status of CPU from the quota. */
+	uint64_t seen = r == RESOURCE_CPU ? in_file(limit, period) : limit;
 
 	return limit != LIMIT_MAX && c->status.limit[r] != LIMIT_MAX &&
-	       differs(limit, c->status.limit[r], r) &&
+	       differs(limit, c->status.limit[r], r) && differs(seen, c->status.limit[r], r) &&
 	       (limit == m->control.resource[r].original || !spec_sent_by_us(m, r, limit));
 }
 

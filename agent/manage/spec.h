@@ -10,6 +10,11 @@ struct managed;
 
 /* systemd holds whole percents of a CPU and pages: a value and its rounded form are the same. */
 bool limit_same(enum resource r, uint64_t a, uint64_t b);
+/* Does the file have the same for both? A quota is 1 ms at least: 5m is written as 10m with a
+ * period of 100 ms, and as 200m with one of 5 ms. */
+bool limit_same_file(enum resource r, uint64_t a, uint64_t b, uint64_t period_usec);
+/* What the file has for a limit of the spec that is less: the spec's is the original. */
+void limits_as_spec(struct limits *l, uint64_t spec_milli);
 /* Does the record say that vscaled sent this value of its spec? */
 bool spec_sent_by_us(const struct managed *m, enum resource r, uint64_t value);
 /* A limit in the spec is neither the original on record nor one that vscaled sent. */

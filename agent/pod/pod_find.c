@@ -224,7 +224,7 @@ static void find_level(struct pod *p, const struct pod_children *all)
 {
 	uint64_t spec[RESOURCE_COUNT];
 	struct limits stands, was;
-	const struct arrival a = {.cgroup = p->path, .invocation_id = "", .props = PROPS_NONE};
+	struct arrival a = {.cgroup = p->path, .invocation_id = "", .props = PROPS_NONE};
 	struct managed *m = p->level;
 
 	if (m != NULL && m->cgroup.cg != NULL) {
@@ -241,6 +241,7 @@ static void find_level(struct pod *p, const struct pod_children *all)
 		return;
 	}
 	level_spec(p->spec, spec);
+	a.spec_milli = spec[RESOURCE_CPU];
 	managed_attach_tried(m);
 	if (read_limits(p->pods->host, p->path, &stands) < 0)
 		return;
@@ -350,6 +351,7 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 	const struct arrival a = {
 		.cgroup = child->path,
 		.invocation_id = "",
+		.spec_milli = c->spec.limit[RESOURCE_CPU],
 		.active_enter_usec = started_at(p->pods->wake, c),
 		.props = PROPS_NONE,
 	};

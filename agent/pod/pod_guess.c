@@ -82,8 +82,9 @@ bool pod_has_limits_of(const struct kube_container *c, const struct limits *stan
 	};
 
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		if (!limit_same(r, now[r], c->spec.limit[r]) &&
-		    !(c->has_status && limit_same(r, now[r], c->status.limit[r])))
+		if (!limit_same_file(r, now[r], c->spec.limit[r], stands->cpu_period_usec) &&
+		    !(c->has_status &&
+		      limit_same_file(r, now[r], c->status.limit[r], stands->cpu_period_usec)))
 			return false;
 	return true;
 }
@@ -188,7 +189,9 @@ static void put_back(const struct managed *m, const struct limits *f)
 {
 	const struct tuning_memory *t = &m->config->tuning.memory;
 	const struct change steps[] = {
-		{.knob = KNOB_CPU_MAX, .to = f->cpu_quota_usec, .period_usec = f->cpu_period_usec},
+		{.knob = KNOB_CPU_MAX,
+		 .to = cpu_quota_in_file(f),
+		 .period_usec = f->cpu_period_usec},
 		{.knob = KNOB_MEM_HIGH, .to = f->mem_high, .margin_bytes = t->margin_min_bytes},
 		{.knob = KNOB_MEM_MAX, .to = f->mem_max, .margin_bytes = t->margin_min_bytes},
 	};
@@ -244,6 +247,7 @@ static void release(struct pod *p, size_t i, size_t k)
 
 	unit_brake_off(m);
 	back = goes_back(m);
+	limits_as_spec(&back, c->spec.limit[RESOURCE_CPU]);
 	if (touched && !note_originals(p, m, c, &back))
 		return; /* no memory: the next search tries again */
 	message_released(m, c->name);

@@ -89,7 +89,7 @@ static int put_record(struct managed *m, const struct kube_container *c,
 		b.sent_over[r] = b.sent[r];
 	}
 	if (limit[RESOURCE_CPU] != LIMIT_MAX)
-		b.limits.cpu_quota_usec = cpu_quota_of(limit[RESOURCE_CPU], CPU_PERIOD_USEC);
+		b.limits.cpu_quota_usec = cpu_quota_exact(limit[RESOURCE_CPU], CPU_PERIOD_USEC);
 	b.limits.mem_max = limit[RESOURCE_MEMORY];
 	b.props = props_of_limits(&b.limits);
 	return persist_put(m->records, &b);
@@ -269,7 +269,7 @@ bool pod_recover_level(const struct pod *p, const struct limits *stands, struct 
 		return false;
 	*ret = *stands;
 	if (cpu_was != cpu)
-		ret->cpu_quota_usec = cpu_quota_of(cpu_was, stands->cpu_period_usec);
+		ret->cpu_quota_usec = cpu_quota_exact(cpu_was, stands->cpu_period_usec);
 	ret->mem_max = mem_was;
 	return true;
 }

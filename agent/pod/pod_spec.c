@@ -38,9 +38,11 @@ bool pod_echo_pending(const struct managed *m)
 bool pod_on_record(const struct managed *m, enum resource r, uint64_t value)
 {
 	const struct kube_container *c = pod_spec_of(m);
+	uint64_t period = m->control.kernel.cpu_period_usec;
 
-	return c != NULL && (limit_same(r, value, c->spec.limit[r]) ||
-			     (c->has_status && limit_same(r, value, c->status.limit[r])));
+	return c != NULL &&
+	       (limit_same_file(r, value, c->spec.limit[r], period) ||
+		(c->has_status && limit_same_file(r, value, c->status.limit[r], period)));
 }
 
 static bool sent_by_us(const struct pod *p, const char *container, enum resource r, uint64_t value)
@@ -57,7 +59,7 @@ static struct limits with_limit(const struct limits *l, enum resource r, uint64_
 	struct limits with = *l;
 
 	if (r == RESOURCE_CPU)
-		with.cpu_quota_usec = cpu_quota_of(value, with.cpu_period_usec);
+		with.cpu_quota_usec = cpu_quota_exact(value, with.cpu_period_usec);
 	else
 		with.mem_max = round_down(value, MEM_PAGE_BYTES);
 	return with;
@@ -115,7 +117,9 @@ static void desired(struct managed *m, enum resource r, uint64_t value)
 
 bool pod_owner_value_arrived(struct managed *m, enum resource r, uint64_t value)
 {
-	if (m->container.owner_value[r] == 0 || !limit_same(r, m->container.owner_value[r], value))
+	if (m->container.owner_value[r] == 0 ||
+	    !limit_same_file(r, m->container.owner_value[r], value,
+			     m->control.kernel.cpu_period_usec))
 		return false;
 	m->container.owner_value_at = 0;
 	return true;

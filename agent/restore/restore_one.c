@@ -197,7 +197,7 @@ static void restore_properties(struct work *w)
 
 static void restore_cpu_files(struct work *w)
 {
-	int r = write_knob(w, KNOB_CPU_MAX, w->original->cpu_quota_usec);
+	int r = write_knob(w, KNOB_CPU_MAX, cpu_quota_in_file(w->original));
 
 	if (r < 0)
 		fail(w, "cpu.max", r);
@@ -301,7 +301,7 @@ static void verify(struct work *w)
 		fail(w, "reading back", r);
 		return;
 	}
-	if (w->usage.limits.cpu_quota_usec != w->original->cpu_quota_usec ||
+	if (w->usage.limits.cpu_quota_usec != cpu_quota_in_file(w->original) ||
 	    w->usage.limits.cpu_burst_usec != w->original->cpu_burst_usec)
 		fail(w, "cpu.max is not the original", -EBUSY);
 	if (!w->memory_left && (w->usage.limits.mem_max != w->original->mem_max ||

@@ -130,7 +130,7 @@ void control_shift_original(struct control *c, enum resource r, uint64_t from, u
 	res->original = sum - MIN(from, sum);
 	if (r == RESOURCE_CPU)
 		c->original.cpu_quota_usec =
-			cpu_quota_of(res->original, c->original.cpu_period_usec);
+			cpu_quota_exact(res->original, c->original.cpu_period_usec);
 	else
 		c->original.mem_max = res->original;
 }

@@ -24,6 +24,13 @@ uint64_t cpu_milli_of(uint64_t quota_usec, uint64_t period_usec)
 	return (uint64_t)((unsigned __int128)quota_usec * 1000 / period_usec);
 }
 
+uint64_t cpu_quota_exact(uint64_t milli, uint64_t period_usec)
+{
+	unsigned __int128 quota = ((unsigned __int128)milli * period_usec + 999) / 1000;
+
+	return milli == LIMIT_MAX || quota >= LIMIT_MAX ? LIMIT_MAX : (uint64_t)quota;
+}
+
 uint64_t cpu_quota_of(uint64_t milli, uint64_t period_usec)
 {
 	unsigned __int128 quota = (unsigned __int128)milli * period_usec / 1000;

@@ -47,8 +47,17 @@ extern const struct knob_info knobs[KNOB_COUNT];
 
 /* Millicores of a quota, rounded down; LIMIT_MAX stays LIMIT_MAX. */
 uint64_t cpu_milli_of(uint64_t quota_usec, uint64_t period_usec);
-/* Quota of millicores in a period, at least what the kernel accepts; LIMIT_MAX stays LIMIT_MAX. */
+/* Quota of millicores in a period, rounded up, which the kernel may refuse as too small; LIMIT_MAX
+ * stays LIMIT_MAX. An original limit is kept like this: the kubelet writes cpu_quota_of() for it.
+ */
+uint64_t cpu_quota_exact(uint64_t milli, uint64_t period_usec);
+/* The same, rounded down, and at least what the kernel accepts. */
 uint64_t cpu_quota_of(uint64_t milli, uint64_t period_usec);
+
+static inline uint64_t cpu_quota_in_file(const struct limits *l)
+{
+	return MAX(l->cpu_quota_usec, (uint64_t)CPU_QUOTA_MIN_USEC);
+}
 
 /* The limit in millicores or bytes. */
 static inline uint64_t limit_amount(const struct limits *l, enum resource r)

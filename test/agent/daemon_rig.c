@@ -133,7 +133,7 @@ void rig_realise(struct rig *r, struct rig_unit *u)
 		snprintf(text, sizeof text, "max %" PRIu64 "\n", period);
 	else
 		snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 "\n",
-			 p->cpu_quota_per_sec_usec / 1000 * (period / 1000), period);
+			 p->cpu_quota_per_sec_usec * period / 1000000, period);
 	put(r, u, "cpu.max", text);
 	if (p->mem_max < u->anon_bytes)
 		kill_unit(r, u);
@@ -482,11 +482,12 @@ void rig_burn(struct rig *r, struct rig_unit *u, uint64_t demand_milli)
 	uint64_t got = MIN(demand_milli, limit);
 
 	usec_t span = r->tick_usec;
+	usec_t period = r->cfs_period != 0 ? r->cfs_period : CPU_PERIOD_DEFAULT_USEC;
 
 	u->usage_usec += got * span / 1000;
-	u->nr_periods += span / CPU_PERIOD_DEFAULT_USEC;
+	u->nr_periods += span / period;
 	if (demand_milli > limit) {
-		u->nr_throttled += span / CPU_PERIOD_DEFAULT_USEC;
+		u->nr_throttled += span / period;
 		u->throttled_usec += (demand_milli - limit) * span / 1000;
 	}
 }

@@ -93,6 +93,7 @@ enum rig_memory_qos {
 struct rig {
 	enum rig_memory_qos memory_qos;
 	uint32_t qos_permille;
+	usec_t cfs_period; /* the kubelet's cpuCFSQuotaPeriod; 0: the default */
 	struct fake tree;
 	char folder[64]; /* config, state, runtime */
 	char config[128];
@@ -200,7 +201,7 @@ void rig_pod_realise(struct rig *r, struct rig_pod *p);
 void rig_pod_make(struct rig *r, struct rig_pod *p);
 void rig_pod_remove(struct rig *r, struct rig_pod *p);
 /* Its pod object as of the API server; owned by the caller. */
-struct kube_pod *rig_pod_spec(const struct rig_pod *p);
+struct kube_pod *rig_pod_spec(const struct rig *r, const struct rig_pod *p);
 /* A watch event with it. */
 void rig_pod_put(struct rig *r, struct rig_pod *p);
 /* Sets the pod's use to the sum of its containers', and `below` if its limits are below their sum.

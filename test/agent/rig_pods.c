@@ -59,24 +59,38 @@ static struct rig_unit *unit_new(struct rig *r)
 	return u;
 }
 
-static void set_props(struct rig_unit *u, uint64_t milli, uint64_t bytes)
+/* The kubelet's quota is 1 ms at least; runc rounds it up to 1 % of a CPU for systemd. */
+static uint64_t quota_of(const struct rig *r, uint64_t milli, usec_t *ret_period)
 {
-	u->props.cpu_quota_per_sec_usec = milli == LIMIT_MAX ? UINT64_MAX : milli * USEC_PER_MSEC;
+	*ret_period = r->cfs_period != 0 ? r->cfs_period : CPU_PERIOD_DEFAULT_USEC;
+	return MAX(milli * *ret_period / 1000, (uint64_t)USEC_PER_MSEC);
+}
+
+static void set_props(const struct rig *r, struct rig_unit *u, uint64_t milli, uint64_t bytes)
+{
+	usec_t period;
+	uint64_t quota = quota_of(r, milli, &period);
+	uint64_t per_sec = (quota * USEC_PER_SEC + period - 1) / period;
+
+	if (u->name[0] != '\0')
+		per_sec = (per_sec + 9999) / 10000 * 10000;
+	u->props.cpu_quota_per_sec_usec = milli == LIMIT_MAX ? UINT64_MAX : per_sec;
+	u->props.cpu_quota_period_usec = r->cfs_period != 0 ? r->cfs_period : UINT64_MAX;
 	u->props.mem_max = bytes;
 }
 
 /* The kubelet's rule: a pod has a limit where every container has one. */
-static void level_props(struct rig_pod *p)
+static void level_props(const struct rig *r, struct rig_pod *p)
 {
 	uint64_t sum[RESOURCE_COUNT] = {0};
 
 	for (size_t i = 0; i < p->count; i++)
-		for (enum resource r = 0; p->container[i].kind < CONTAINER_INIT && r < 2; r++) {
-			uint64_t v = p->container[i].spec.limit[r];
+		for (enum resource k = 0; p->container[i].kind < CONTAINER_INIT && k < 2; k++) {
+			uint64_t v = p->container[i].spec.limit[k];
 
-			sum[r] = v == LIMIT_MAX || sum[r] == LIMIT_MAX ? LIMIT_MAX : sum[r] + v;
+			sum[k] = v == LIMIT_MAX || sum[k] == LIMIT_MAX ? LIMIT_MAX : sum[k] + v;
 		}
-	set_props(p->level, sum[RESOURCE_CPU] == 0 ? LIMIT_MAX : sum[RESOURCE_CPU],
+	set_props(r, p->level, sum[RESOURCE_CPU] == 0 ? LIMIT_MAX : sum[RESOURCE_CPU],
 		  sum[RESOURCE_MEMORY] == 0 ? LIMIT_MAX : sum[RESOURCE_MEMORY]);
 }
 
@@ -87,7 +101,7 @@ void rig_pod_make(struct rig *r, struct rig_pod *p)
 
 	p->level = unit_new(r);
 	pod_names(p, p->level);
-	level_props(p);
+	level_props(r, p);
 	rig_unit_start(r, p->level);
 	pause = unit_new(r);
 	new_id(r, id);
@@ -122,7 +136,7 @@ static void set_container(struct rig *r, const struct rig_pod *p, struct rig_con
 		p->driver == DRIVER_SYSTEMD ? u->props.mem_high : rig_bytes(r, u, "memory.high");
 	char text[32];
 
-	set_props(u, c->spec.limit[RESOURCE_CPU], limit);
+	set_props(r, u, c->spec.limit[RESOURCE_CPU], limit);
 	u->props.mem_high = r->memory_qos == RIG_QOS_OFF ? UINT64_MAX : high;
 	if (r->memory_qos == RIG_QOS_FACTOR && request < limit && limit != LIMIT_MAX) {
 		high = request + (uint64_t)((double)(limit - request) * r->qos_permille / 1000);
@@ -161,7 +175,7 @@ struct rig_container *rig_container_add(struct rig *r, struct rig_pod *p, const 
 		.name = name,
 		.spec = {.limit = {milli, bytes}, .request = {100, 16 * MIB}},
 	};
-	level_props(p);
+	level_props(r, p);
 	rig_realise(r, p->level);
 	rig_container_start(r, p, c, false);
 	c->reported = true;
@@ -170,7 +184,7 @@ struct rig_container *rig_container_add(struct rig *r, struct rig_pod *p, const 
 
 void rig_pod_realise(struct rig *r, struct rig_pod *p)
 {
-	level_props(p);
+	level_props(r, p);
 	rig_realise(r, p->level);
 	for (size_t i = 0; i < p->count; i++) {
 		struct rig_container *c = &p->container[i];
@@ -215,7 +229,21 @@ static void annotate(struct kube_pod *s, const char *key, const char *value)
 			(struct kube_annotation){copy(key), copy(value)};
 }
 
-struct kube_pod *rig_pod_spec(const struct rig_pod *p)
+/* The kubelet reads it from the quota, but for 10m and less. */
+static struct kube_resources status_of(const struct rig *r, const struct kube_resources *spec)
+{
+	struct kube_resources status = *spec;
+	usec_t period;
+	uint64_t milli = spec->limit[RESOURCE_CPU];
+
+	if (milli != LIMIT_MAX)
+		milli = quota_of(r, milli, &period) * 1000 / period;
+	if (milli != LIMIT_MAX && milli > 10)
+		status.limit[RESOURCE_CPU] = milli;
+	return status;
+}
+
+struct kube_pod *rig_pod_spec(const struct rig *r, const struct rig_pod *p)
 {
 	struct kube_pod *s = calloc(1, sizeof *s);
 
@@ -257,7 +285,7 @@ struct kube_pod *rig_pod_spec(const struct rig_pod *p)
 			.name = copy(c->name),
 			.kind = c->kind,
 			.spec = c->spec,
-			.status = c->spec,
+			.status = status_of(r, &c->spec),
 			.has_status = true,
 			.id = c->reported ? copy(c->id) : NULL,
 			.running = c->unit->running,
@@ -272,7 +300,7 @@ struct kube_pod *rig_pod_spec(const struct rig_pod *p)
 
 void rig_pod_put(struct rig *r, struct rig_pod *p)
 {
-	pods_put(&r->daemon->pods, rig_pod_spec(p));
+	pods_put(&r->daemon->pods, rig_pod_spec(r, p));
 }
 
 void rig_pods_turn(struct rig *r)

@@ -394,7 +394,7 @@ static void test_pod_before_its_cgroup(enum cgroup_driver driver)
 	rig_container_add(&r, p, "app", 200, 64 * MIB);
 	rig_pod_remove(&r, p);
 	p->container[0].reported = false;
-	spec = rig_pod_spec(p);
+	spec = rig_pod_spec(&r, p);
 	pods_put(&r.daemon->pods, spec);
 	rig_run(&r, 2, NULL);
 	CHECK_EQ(pods_of(&r, "default/web-1/app")->state, UNIT_WAITING);

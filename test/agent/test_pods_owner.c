@@ -69,7 +69,7 @@ static void test_deferred(void)
 	p->container[0].spec.limit[RESOURCE_CPU] = 1500;
 	p->generation++;
 	rig_pod_put(&r, p);
-	spec = rig_pod_spec(p);
+	spec = rig_pod_spec(&r, p);
 	spec->pending = RESIZE_DEFERRED;
 	pods_put(&r.daemon->pods, spec);
 	rig_run(&r, 20, pods_burn_20);
@@ -415,8 +415,110 @@ static void test_daemon_comes_back(enum cgroup_driver driver)
 	rig_close(&r);
 }
 
+static void burn_less_or_more(struct rig *r, uint64_t milli)
+{
+	for (size_t i = 0; i < r->pod[0].count; i++)
+		if (r->pod[0].container[i].unit->running)
+			rig_burn(r, r->pod[0].container[i].unit, i == 0 ? milli : 1);
+}
+
+static void burn_1(struct rig *r)
+{
+	burn_less_or_more(r, 1);
+}
+
+static void burn_700(struct rig *r)
+{
+	burn_less_or_more(r, 700);
+}
+
+static void check_as_spec(struct rig *r)
+{
+	static const char *const names[] = {"default/web-0/app", "default/web-0/log"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		CHECK_EQ(resource(r, names[i], RESOURCE_CPU)->original,
+			 r->pod[0].container[i].spec.limit[RESOURCE_CPU]);
+	CHECK_EQ(r->daemon->tally.reverted[WRITER_UNKNOWN], 0);
+	CHECK_EQ(r->events[EVENT_DRIFT_ADOPTED], 0);
+	CHECK_EQ(r->events[EVENT_DRIFT_GAVE_WAY], 0);
+}
+
+#define STATUS                                                                                     \
+	"{\"containers\":{\"app\":{\"cpu\":{\"original\":\"5m\",\"limit\":\"5m\"},"                \
+	"\"memory\":{\"original\":\"64Mi\",\"limit\":\"64Mi\"}},"                                  \
+	"\"log\":{\"cpu\":{\"original\":\"3m\",\"limit\":\"3m\"},"                                  \
+	"\"memory\":{\"original\":\"32Mi\",\"limit\":\"32Mi\"}}}}"
+
+/* What the kubelet writes for 5m is 1 ms in every period: 10m, or 200m with one of 5 ms. lost: the
+ * second daemon finds no records, and a status annotation. */
+static void test_least_quota(enum cgroup_driver driver, usec_t period, bool lost)
+{
+	struct rig r;
+	struct rig_pod *p;
+	struct rig_container *app, *log;
+	char file[96], text[32];
+
+	rig_open(&r, "");
+	r.cfs_period = period;
+	p = rig_pod_add(&r, driver, "web-0");
+	app = rig_container_add(&r, p, "app", 5, 64 * MIB);
+	log = rig_container_add(&r, p, "log", 3, 32 * MIB);
+	app->spec.request[RESOURCE_CPU] = log->spec.request[RESOURCE_CPU] = 2;
+	p->mode = "Auto";
+	CHECK_EQ(rig_start(&r), 0);
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, burn_1);
+	check_as_spec(&r);
+	/* The static CPU manager and others' resizes replay what is on record. */
+	for (int i = 0; i < 5; i++) {
+		rig_run(&r, 20, burn_700);
+		CHECK(rig_cpu_milli(&r, app->unit) >= 700);
+		rig_pod_realise(&r, p);
+		rig_run(&r, 2, burn_700);
+		check_as_spec(&r);
+	}
+	rig_stop(&r);
+	if (lost) {
+		snprintf(file, sizeof file, "rm %s/state/*", r.folder);
+		CHECK_EQ(system(file), 0);
+		p->extra_key = "status";
+		p->extra_value = STATUS;
+		p->resize_ours = true;
+	}
+	CHECK_EQ(rig_start(&r), 0);
+	r.daemon->records.originals_lost = lost;
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, burn_700);
+	check_as_spec(&r);
+	/* Its successor is found before the API server reports it. */
+	rig_container_stop(&r, log);
+	rig_run(&r, 1, burn_700);
+	rig_container_start(&r, p, log, false);
+	rig_run(&r, 1, burn_700);
+	CHECK(pods_of(&r, "default/web-0/log")->cgroup.cg != NULL);
+	log->reported = true;
+	p->mode = NULL;
+	rig_pod_put(&r, p);
+	rig_run(&r, 20, burn_1);
+	CHECK_EQ(r.daemon->tally.reverted[WRITER_UNKNOWN], 0);
+	snprintf(text, sizeof text, "1000 %llu\n", (unsigned long long)period);
+	for (size_t i = 0; i < p->count; i++) {
+		char path[RIG_PATH_MAX], now[32];
+
+		snprintf(path, sizeof path, "%s/cpu.max", p->container[i].unit->cgroup);
+		CHECK_STR(fake_get(&r.tree, path, now, sizeof now), text);
+	}
+	if (driver == DRIVER_SYSTEMD)
+		CHECK_EQ(app->unit->props.cpu_quota_per_sec_usec, 1000 * USEC_PER_SEC / period);
+	rig_close(&r);
+}
+
 int main(void)
 {
+	for (int i = 0; i < 8; i++)
+		test_least_quota(i & 1 ? DRIVER_SYSTEMD : DRIVER_CGROUPFS,
+				 i & 2 ? 5000 : CPU_PERIOD_DEFAULT_USEC, i & 4);
 	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
 		test_owner_resizes(driver, false);
 		test_owner_resizes(driver, true);

@@ -31,6 +31,35 @@ static void test_mode_off(enum cgroup_driver driver)
 	crig_close(&c);
 }
 
+/* With a CFS period of 4 ms the kubelet writes 250m for 200m: the spec is the original. */
+static void test_short_period(enum cgroup_driver driver)
+{
+	struct rig_pod *p;
+	char path[RIG_PATH_MAX], text[32];
+
+	if (!crig_open(&c, NULL, NULL))
+		exit(check_skip("no test API server: is there a python3?"));
+	c.rig.cfs_period = 4000;
+	p = crig_pod(&c, driver, "web-0", AUTO);
+	crig_start(&c);
+	CHECK(crig_until(&c, 60, burn_50, is_listed));
+	rig_run(&c.rig, 100, burn_50);
+	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
+	ratify(p);
+	crig_annotate(&c, p, "mode", "Off");
+	CHECK(crig_until(&c, 240, burn_699, is_put_back));
+	rig_run(&c.rig, 2, burn_699);
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 90, burn_699);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
+	snprintf(path, sizeof path, "%s/cpu.max", app_of(p)->cgroup);
+	CHECK_STR(fake_get(&c.rig.tree, path, text, sizeof text), "1000 4000\n");
+	CHECK_EQ(crig_requests(&c, "/resize", 0), 2);
+	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);
+	CHECK_EQ(c.rig.daemon->tally.reverted[WRITER_UNKNOWN], 0);
+	crig_close(&c);
+}
+
 /* The annotation changes while the agent is stopped. */
 static void test_meanwhile(const char *mode)
 {
@@ -357,6 +386,8 @@ static void test_owners_value_waits_over_a_restart(void)
 
 int main(void)
 {
+	test_short_period(DRIVER_CGROUPFS);
+	test_short_period(DRIVER_SYSTEMD);
 	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
 		test_owner_changed_another(driver);
 		test_memory_freed_last(driver);
