@@ -447,7 +447,7 @@ static void check_as_spec(struct rig *r)
 #define STATUS                                                                                     \
 	"{\"containers\":{\"app\":{\"cpu\":{\"original\":\"5m\",\"limit\":\"5m\"},"                \
 	"\"memory\":{\"original\":\"64Mi\",\"limit\":\"64Mi\"}},"                                  \
-	"\"log\":{\"cpu\":{\"original\":\"3m\",\"limit\":\"3m\"},"                                  \
+	"\"log\":{\"cpu\":{\"original\":\"3m\",\"limit\":\"3m\"},"                                 \
 	"\"memory\":{\"original\":\"32Mi\",\"limit\":\"32Mi\"}}}}"
 
 /* What the kubelet writes for 5m is 1 ms in every period: 10m, or 200m with one of 5 ms. lost: the
