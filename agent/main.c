@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscaled(8): options and exit codes. */
+#include "agent/base/revision.h"
 #include "agent/loop/loop.h"
 #include <errno.h>
 #include <getopt.h>
@@ -48,7 +49,7 @@ static int parse_options(int argc, char **argv, struct loop_options *ret)
 			fputs(help, stdout);
 			return 1;
 		case 'V':
-			puts("vscaled " VSCALED_VERSION);
+			printf("vscaled " VSCALED_VERSION " (%s)\n", vscaled_revision);
 			return 1;
 		default:
 			return -EINVAL;

@@ -31,7 +31,7 @@ userland_build()
 	[ -n "$m" ] || die "no Debian archive in apt's configuration: set VSCALED_MIRROR"
 	include=$("$here/packages.sh" list build suite | sort -u | paste -sd,)
 	rm -rf "$2.new"
-	mmdebstrap --variant=minbase --include="$include" \
+	mmdebstrap --variant=minbase --dpkgopt=force-unsafe-io --include="$include" \
 		--aptopt='Apt::Install-Recommends "false"' \
 		--dpkgopt='path-exclude=/usr/share/doc/*' \
 		--dpkgopt='path-exclude=/usr/share/locale/*' \

@@ -3,8 +3,8 @@
 # The one list of Debian packages: packages.sh list|install [build|test|lab|suite|deploy ...], default all.
 set -euo pipefail
 
-# build: all that is compiled, the tests among it. suite: what unit tests use in a userland of another
-# Debian suite (debian.sh).
+# build: all that is compiled, the tests among it. suite: what unit tests and a package need in a userland
+# of another Debian suite (debian.sh).
 declare -A group=(
 	[build]="gcc libc6-dev cmake ninja-build pkg-config
 		libsystemd-dev libcgroup-dev libcjson-dev libcurl4-openssl-dev libbpf-dev libyaml-dev
@@ -13,7 +13,7 @@ declare -A group=(
 		openssl python3"
 	[lab]="qemu-system-x86 qemu-utils mmdebstrap debian-archive-keyring e2fsprogs cpio zstd
 		xz-utils lz4 kmod binutils python3"
-	[suite]="systemd git man-db curl jq openssl binutils"
+	[suite]="systemd git man-db curl jq openssl binutils build-essential debhelper lintian"
 	[deploy]="umoci mmdebstrap yamllint binutils nodejs npm"
 )
 

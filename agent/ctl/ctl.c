@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/ctl/ctl.h"
+#include "agent/base/revision.h"
 #include "agent/config/config.h"
 #include "policy/backtest/backtest.h"
 #include <errno.h>
@@ -113,7 +114,7 @@ int ctl_fail(const struct ctl *c, int code, const char *hint, const char *format
 
 static int ctl_version(const struct ctl *c)
 {
-	fprintf(c->out, "vscalectl %s\n", VSCALED_VERSION);
+	fprintf(c->out, "vscalectl " VSCALED_VERSION " (%s)\n", vscaled_revision);
 	return CTL_OK;
 }
 

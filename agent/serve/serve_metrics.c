@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Fills the input of /metrics and of the probes. */
 #include "agent/base/footprint.h"
+#include "agent/base/revision.h"
 #include "agent/config/config.h"
 #include "agent/config/config_source.h"
 #include "agent/manage/above_spec.h"
@@ -81,6 +82,7 @@ static int on_collect(void *ctx, struct metrics_input *in)
 	serve_status(s, &status);
 	metrics_input_status(in, &status);
 	collect_things(s->units, in);
+	in->revision = vscaled_revision;
 	in->counters = s->units->tally;
 	in->last_tick_real = s->wake->ticked_at + (usec_t)s->wake->offset_usec;
 	in->state_ok = s->units->records->save_error == 0;

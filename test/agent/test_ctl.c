@@ -312,7 +312,7 @@ static const struct outcome with_daemon[] = {
 	{"restore none.service", CTL_NOT_MANAGED, "", "not managed"},
 	{"restore", CTL_USAGE, "", "NAMESPACE/POD/CONTAINER), or --all"},
 	{"restore --all web.service", CTL_USAGE, "", "NAMESPACE/POD/CONTAINER), or --all"},
-	{"version", CTL_OK, "vscalectl " VSCALED_VERSION "\n", ""},
+	{"version", CTL_OK, "vscalectl " VSCALED_VERSION " (", ""},
 	{"--version", CTL_OK, "vscalectl ", ""},
 	{"-h", CTL_OK, "Commands", ""},
 	{"", CTL_USAGE, "", "which command?\n"},

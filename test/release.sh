@@ -1,0 +1,126 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# What a release consists of: see usage().
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(dirname "$here")
+
+usage()
+{
+	cat <<-E
+	usage: test/release.sh [--suite SUITE]... [--no-image] [--out DIR] VERSION
+	Makes what a release consists of from the last commit, in DIR (default build/release-VERSION):
+	  vscaled-VERSION.tar.gz               the sources
+	  vscaled_VERSION~debN_ARCH.deb        for each SUITE (default trixie and bookworm)
+	  vscaled-VERSION-ARCH.oci.tar         the image, of trixie, as an OCI archive
+	  install.yaml, kubectl-vscaled        manifests (recommend-only) and the plugin of kubectl
+	  SHA256SUMS                           of all these
+	The same commit gives the same bytes. Each package is checked by lintian, where the suite is trixie.
+	Needs root, mmdebstrap and umoci: test/packages.sh install lab deploy.
+	E
+}
+
+die()
+{
+	echo "release.sh: $1" >&2
+	exit 1
+}
+
+declare -A release=([bookworm]=12 [trixie]=13)
+suites=() image=1 out='' version=''
+while [ $# -gt 0 ]; do
+	case $1 in
+	--suite) suites+=("${2:?--suite needs a value}") && shift ;;
+	--no-image) image='' ;;
+	--out) out=${2:?--out needs a value} && shift ;;
+	-h | --help) usage && exit ;;
+	-*) usage >&2 && exit 2 ;;
+	*) version=$1 ;;
+	esac
+	shift
+done
+[ -n "$version" ] || { usage >&2 && exit 2; }
+[ ${#suites[@]} -gt 0 ] || suites=(trixie bookworm)
+for suite in "${suites[@]}"; do
+	[ -n "${release[$suite]:-}" ] || die "--suite is one of: ${!release[*]}"
+done
+[ "$(id -u)" = 0 ] || die "needs root, for the userlands"
+cd "$root"
+own=$(sed -n 's/^project(vscaled VERSION \([0-9.]*\) .*/\1/p' CMakeLists.txt)
+[ "$version" = "$own" ] || die "CMakeLists.txt says $own, not $version"
+[ -z "$(git status --porcelain --untracked-files=no)" ] ||
+	echo "release.sh: uncommitted changes are left out" >&2
+arch=$(dpkg --print-architecture)
+revision=$(git rev-parse --short=12 HEAD)
+# Every date is that of the commit.
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
+out=$(realpath -m "${out:-build/release-$version}")
+work=$root/build/release-work
+rm -rf "$out" "$work"
+mkdir -p "$out" "$work"
+trap 'rm -rf "$work"' EXIT
+
+sources()
+{
+	git archive --prefix="vscaled-$version/" HEAD | gzip -n9 >"$out/vscaled-$version.tar.gz"
+}
+
+# deb SUITE
+deb()
+{
+	local tree=$work/$1/vscaled-$version full=$version~deb${release[$1]}
+
+	mkdir -p "$work/$1"
+	tar -C "$work/$1" -xf "$out/vscaled-$version.tar.gz"
+	cp -r "$tree/agent/deploy/debian" "$tree/debian"
+	cat >"$tree/debian/changelog" <<-E
+	vscaled ($full) $1; urgency=medium
+
+	  * Release $version: see CHANGELOG.md.
+
+	 -- vscaled maintainers <maintainers@vscaled.dev>  $(date -u -R -d "@$SOURCE_DATE_EPOCH")
+	E
+	# shellcheck disable=SC2016  # the inner shell expands these
+	"$here/debian.sh" "$1" run sh -euc '
+		cd "$0"
+		export VSCALED_REVISION="$1" SOURCE_DATE_EPOCH="$2"
+		dpkg-buildpackage -b -uc -us
+		[ "$3" != trixie ] || lintian --allow-root --fail-on error,warning ../*.deb
+	' "$tree" "$revision" "$SOURCE_DATE_EPOCH" "$1" >"$work/$1.log" 2>&1 || {
+		tail -n 40 "$work/$1.log"
+		die "the package for $1 failed"
+	}
+	cp "$work/$1"/*.deb "$out/"
+}
+
+image()
+{
+	agent/deploy/image.sh --tag "$version" "$work/image" >"$work/image.log" 2>&1 || {
+		tail -n 20 "$work/image.log"
+		die "the image failed"
+	}
+	cp "$work/image.tar" "$out/vscaled-$version-$arch.oci.tar"
+}
+
+# made TEXT COMMAND...
+made()
+{
+	local start=$SECONDS text=$1
+
+	shift
+	"$@"
+	echo "release: $text: $((SECONDS - start)) s"
+}
+
+made sources sources
+for suite in "${suites[@]}"; do
+	made "package for $suite" deb "$suite"
+done
+[ -z "$image" ] || made image image
+git show HEAD:agent/deploy/install.yaml >"$out/install.yaml"
+git show HEAD:agent/ctl/kubectl-vscaled >"$out/kubectl-vscaled"
+chmod +x "$out/kubectl-vscaled"
+(cd "$out" && sha256sum -- * >SHA256SUMS)
+echo "release: in $out:"
+cat "$out/SHA256SUMS"
