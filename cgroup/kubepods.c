@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define ID_CHARS 64 /* of a container's id */
+
 #define UID_CHARS "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 /* Guaranteed pods stand directly below kubepods. */
@@ -33,7 +35,7 @@ static bool ends_with(const char *s, size_t len, const char *end)
 {
 	size_t n = strlen(end);
 
-	return len > n && memcmp(s + len - n, end, n) == 0;
+	return len >= n && memcmp(s + len - n, end, n) == 0;
 }
 
 /* All characters are of the given set, and there is room. */
@@ -85,19 +87,22 @@ static int parse_folder(const char *path, const char *part, size_t len, struct k
 	return kubepods_take(part + 3, len - 3, UID_CHARS "-", ret->uid, sizeof ret->uid);
 }
 
-/* "cri-containerd-ID.scope", "crio-ID.scope", "ID", "crio-ID"; CRI-O's monitor is no container. */
+/* "cri-containerd-ID.scope", "crio-ID.scope", "ID", "crio-ID"; CRI-O's monitor is no container. The
+ * runtime's driver may be another than the kubelet's. */
 static int parse_container(const char *part, struct kubepods_name *ret)
 {
-	bool systemd = ret->driver == DRIVER_SYSTEMD;
 	size_t len = strlen(part);
+	bool scope = ends_with(part, len, ".scope");
 	const char *dash;
 
-	if (strstr(part, "conmon") != NULL || (systemd && !ends_with(part, len, ".scope")))
+	if (strstr(part, "conmon") != NULL ||
+	    (ret->driver == DRIVER_SYSTEMD && !scope && len < ID_CHARS))
 		return -EINVAL;
-	if (systemd &&
+	ret->unit[0] = '\0';
+	if (scope && ret->driver == DRIVER_SYSTEMD &&
 	    kubepods_take(part, len, UID_CHARS "-_.:\\@", ret->unit, sizeof ret->unit) < 0)
 		return -EINVAL;
-	len -= systemd ? strlen(".scope") : 0;
+	len -= scope ? strlen(".scope") : 0;
 	dash = memrchr(part, '-', len);
 	if (dash != NULL) {
 		len -= (size_t)(dash + 1 - part);
@@ -140,14 +145,17 @@ static bool is_folder(int root, const char *path)
 	return fstatat(root, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Adds "a/" under cgroupfs; under systemd "a.slice/", and later ones carry what is before them. */
-static int add_part(enum cgroup_driver driver, const char *part, char *name, char *path,
-		    size_t size)
+/* How the kubelet's root is followed by the folders of pods: slices from the mount on, folders, or
+ * slices below folders (a node in a container, which has a systemd of its own). */
+enum form { FORM_SLICES, FORM_FOLDERS, FORM_NESTED, FORM_COUNT };
+
+/* Adds "a/"; for slices "a.slice/", and later ones carry what is before them. */
+static int add_part(bool slice, const char *part, char *name, char *path, size_t size)
 {
 	size_t used = strlen(path), len = strlen(name);
 	int n;
 
-	if (driver == DRIVER_CGROUPFS) {
+	if (!slice) {
 		n = snprintf(path + used, size - used, "%s%s", used ? "/" : "", part);
 		return n < 0 || (size_t)n >= size - used ? -ENAMETOOLONG : 0;
 	}
@@ -161,10 +169,11 @@ static int add_part(enum cgroup_driver driver, const char *part, char *name, cha
 }
 
 /* Where the pods of one class are; with uid, where that pod is. */
-static int kubepods_place(enum cgroup_driver driver, const char *prefix, const char *class,
-			  const char *uid, char *ret, size_t size)
+static int kubepods_place(enum form form, const char *prefix, const char *class, const char *uid,
+			  char *ret, size_t size)
 {
-	char name[KUBEPODS_PATH_MAX] = "", part[NAME_MAX + 1];
+	char name[KUBEPODS_PATH_MAX] = "", part[NAME_MAX + 1] = "";
+	bool slices = form != FORM_FOLDERS;
 	int r = 0;
 
 	ret[0] = '\0';
@@ -175,33 +184,39 @@ static int kubepods_place(enum cgroup_driver driver, const char *prefix, const c
 			return -EINVAL;
 		memcpy(part, prefix, len);
 		part[len] = '\0';
-		r = add_part(driver, part, name, ret, size);
+		r = add_part(form == FORM_SLICES, part, name, ret, size);
 		prefix += len;
 	}
+	if (form == FORM_NESTED && part[0] == '\0')
+		return -ENOENT; /* FORM_SLICES is the same */
+	if (form == FORM_NESTED && ends_with(part, strlen(part), ".slice"))
+		snprintf(name, sizeof name, "%.*s", (int)(strlen(part) - strlen(".slice")), part);
 	if (r == 0)
-		r = add_part(driver, "kubepods", name, ret, size);
+		r = add_part(slices, "kubepods", name, ret, size);
 	if (r == 0 && class[0] != '\0')
-		r = add_part(driver, class, name, ret, size);
+		r = add_part(slices, class, name, ret, size);
 	if (r < 0 || uid == NULL)
 		return r;
 	if (strlen(uid) >= KUBEPODS_UID_MAX || uid[0] == '\0' ||
 	    uid[strspn(uid, UID_CHARS "-")] != '\0')
 		return -EINVAL;
 	snprintf(part, sizeof part, "pod%s", uid);
-	return add_part(driver, part, name, ret, size);
+	return add_part(slices, part, name, ret, size);
 }
 
 int kubepods_find_pod(int root, const char *prefix, const char *uid, char *ret, size_t size)
 {
 	char path[KUBEPODS_PATH_MAX];
 
-	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
+	for (enum form form = 0; form < FORM_COUNT; form++) {
 		for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
-			int r = kubepods_place(driver, prefix, classes[i], uid, path, sizeof path);
+			int r = kubepods_place(form, prefix, classes[i], uid, path, sizeof path);
 
-			if (r < 0)
+			if (r == -EINVAL)
 				return r;
-			if (!is_folder(root, path))
+			/* Too long for the one form, which carries what is before, not the other.
+			 */
+			if (r < 0 || !is_folder(root, path))
 				continue;
 			if (strlen(path) >= size)
 				return -ENAMETOOLONG;
@@ -216,9 +231,9 @@ int kubepods_parents(int root, const char *prefix, char ret[][KUBEPODS_PATH_MAX]
 {
 	int count = 0;
 
-	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++)
+	for (enum form form = 0; form < FORM_COUNT; form++)
 		for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
-			if (kubepods_place(driver, prefix, classes[i], NULL, ret[count],
+			if (kubepods_place(form, prefix, classes[i], NULL, ret[count],
 					   KUBEPODS_PATH_MAX) == 0 &&
 			    is_folder(root, ret[count]))
 				count++;
@@ -227,15 +242,31 @@ int kubepods_parents(int root, const char *prefix, char ret[][KUBEPODS_PATH_MAX]
 
 int kubepods_top(int root, const char *prefix, char *ret, size_t size)
 {
-	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
-		int r = kubepods_place(driver, prefix, "", NULL, ret, size);
+	char path[KUBEPODS_PATH_MAX];
 
-		if (r < 0)
+	for (enum form form = 0; form < FORM_COUNT; form++) {
+		int r = kubepods_place(form, prefix, "", NULL, path, sizeof path);
+
+		if (r == -EINVAL)
 			return r;
-		if (is_folder(root, ret))
-			return 0;
+		if (r < 0 || !is_folder(root, path))
+			continue;
+		return (size_t)snprintf(ret, size, "%s", path) < size ? 0 : -ENAMETOOLONG;
 	}
 	return -ENOENT;
+}
+
+static int open_folder(int root, const char *path, DIR **ret)
+{
+	int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	*ret = fdopendir(fd);
+	if (*ret != NULL)
+		return 0;
+	close(fd);
+	return -ENOMEM;
 }
 
 int kubepods_children(int root, const char *pod_path, kubepods_child_fn *fn, void *arg)
@@ -244,15 +275,10 @@ int kubepods_children(int root, const char *pod_path, kubepods_child_fn *fn, voi
 	char path[KUBEPODS_PATH_MAX];
 	const struct dirent *entry;
 	int count = 0;
-	int fd = openat(root, pod_path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int r = open_folder(root, pod_path, &dir);
 
-	if (fd < 0)
-		return -errno;
-	dir = fdopendir(fd);
-	if (dir == NULL) {
-		close(fd);
-		return -ENOMEM;
-	}
+	if (r < 0)
+		return r;
 	while ((entry = readdir(dir)) != NULL) {
 		struct kubepods_name name;
 		int n = snprintf(path, sizeof path, "%s/%s", pod_path, entry->d_name);
@@ -272,15 +298,9 @@ static bool has_pod(int root, const char *parent)
 	OWN(drop_dir) DIR *dir = NULL;
 	char path[KUBEPODS_PATH_MAX];
 	const struct dirent *entry;
-	int fd = openat(root, parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (fd < 0)
+	if (open_folder(root, parent, &dir) < 0)
 		return false;
-	dir = fdopendir(fd);
-	if (dir == NULL) {
-		close(fd);
-		return false;
-	}
 	while ((entry = readdir(dir)) != NULL) {
 		struct kubepods_name name;
 		int n = snprintf(path, sizeof path, "%s/%s", parent, entry->d_name);
@@ -301,4 +321,75 @@ bool kubepods_any_pod(int root, const char *prefix)
 		if (has_pod(root, parents[i]))
 			return true;
 	return false;
+}
+
+bool kubepods_prefix_fits(const char *prefix)
+{
+	char path[KUBEPODS_PATH_MAX - KUBEPODS_UID_MAX - KUBEPODS_ID_MAX];
+
+	return kubepods_place(FORM_FOLDERS, prefix, "", NULL, path, sizeof path) == 0 &&
+	       strncmp(path, "sys/fs/cgroup/", strlen("sys/fs/cgroup/")) != 0 &&
+	       !ends_with(path, strlen(path), "kubepods/kubepods") &&
+	       !ends_with(path, strlen(path), "kubepods.slice/kubepods");
+}
+
+/* --- a kubelet's root that is not configured --- */
+
+/* The folders of services and containers that a node in one of them has above its own. */
+#define SEARCH_LEVELS  10
+#define SEARCH_FOLDERS 4096
+
+struct search {
+	int root;
+	const char *uid; /* NULL: any pod */
+	unsigned left;   /* folders that may still be opened */
+	char *ret;
+	size_t size;
+};
+
+static bool search_hit(const struct search *s, const char *path)
+{
+	char pod[KUBEPODS_PATH_MAX];
+
+	return s->uid != NULL ? kubepods_find_pod(s->root, path, s->uid, pod, sizeof pod) == 0
+			      : kubepods_any_pod(s->root, path);
+}
+
+/* Looks at what is exactly so many levels down: what is near the root is found first. */
+static int search_below(struct search *s, const char *path, unsigned level)
+{
+	OWN(drop_dir) DIR *dir = NULL;
+	const struct dirent *e;
+	char next[KUBEPODS_PATH_MAX];
+
+	if (s->left == 0 || open_folder(s->root, path[0] != '\0' ? path : ".", &dir) < 0)
+		return -ENOENT;
+	s->left--;
+	while ((e = readdir(dir)) != NULL) {
+		bool pods = strcmp(e->d_name, "kubepods") == 0 ||
+			    ends_with(e->d_name, strlen(e->d_name), "kubepods.slice");
+		int n = snprintf(next, sizeof next, "%s%s%s", path, path[0] != '\0' ? "/" : "",
+				 e->d_name);
+
+		if (e->d_type != DT_DIR || e->d_name[0] == '.' || (size_t)n >= sizeof next)
+			continue;
+		if (pods && level == 0 && strlen(path) < s->size && search_hit(s, path)) {
+			strcpy(s->ret, path);
+			return 0;
+		}
+		/* What is in pods is theirs: no node's own. */
+		if (!pods && level > 0 && search_below(s, next, level - 1) == 0)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+int kubepods_search(int root, const char *uid, char *ret, size_t size)
+{
+	struct search s = {root, uid, SEARCH_FOLDERS, ret, size};
+
+	for (unsigned level = 0; level < SEARCH_LEVELS; level++)
+		if (search_below(&s, "", level) == 0)
+			return 0;
+	return -ENOENT;
 }

@@ -26,16 +26,16 @@ struct kubepods_name {
 	char uid[KUBEPODS_UID_MAX]; /* with dashes */
 	char id[KUBEPODS_ID_MAX];   /* of the container; "": the path is the pod's own */
 	/* The systemd unit of the last part ("...pod1_2.slice", "cri-containerd-ID.scope"), as it
-	 * stands in the path; "" under cgroupfs. */
+	 * stands in the path; "": none is. */
 	char unit[256];
 };
 
 /* -EINVAL: not a pod's or container's cgroup. */
 int kubepods_parse(const char *path, struct kubepods_name *ret);
 
-/* Searches for the pod's cgroup in all places that it can have, of every QoS class; a kubelet's
- * --cgroup-root in front ("/foo") is found when it is named in prefix ("" else). Path relative to
- * the root. -ENOENT: there is none (yet). */
+/* Searches for the pod's cgroup in all places that it can have below the kubelet's --cgroup-root
+ * ("/foo"; "": none) or the folder that kubepods_search() found, of every QoS class. Path relative
+ * to the root. -ENOENT: there is none (yet). */
 int kubepods_find_pod(int root, const char *prefix, const char *uid, char *ret, size_t size);
 
 /* One folder in a pod's cgroup that carries a container's id: of a container, or the pause. */
@@ -49,6 +49,12 @@ int kubepods_top(int root, const char *prefix, char *ret, size_t size);
 /* Is there the cgroup of any pod? */
 bool kubepods_any_pod(int root, const char *prefix);
 
-/* Folders in which pods appear (those that exist): for watches. At most 6. Returns the number. */
-#define KUBEPODS_PARENTS_MAX 6
+/* Can it be a kubelet's --cgroup-root: below the mount, not the folder of pods, not too deep? */
+bool kubepods_prefix_fits(const char *prefix);
+/* Searches a bounded part of the tree for the folder that has the pod with this uid (NULL: any pod)
+ * below its kubepods: what serves as prefix. -ENOENT. */
+int kubepods_search(int root, const char *uid, char *ret, size_t size);
+
+/* Folders in which pods appear (those that exist): for watches. At most 9. Returns the number. */
+#define KUBEPODS_PARENTS_MAX 9
 int kubepods_parents(int root, const char *prefix, char ret[][KUBEPODS_PATH_MAX]);

@@ -60,6 +60,8 @@ struct cluster {
 	uint64_t random;            /* of the waits before their lists */
 	bool list_bad;              /* something of the list that comes in could not be read */
 	bool here;            /* one of the pods that were listed has a cgroup on this machine */
+	usec_t search_at;     /* of the kubelet's root, not before */
+	size_t searched;      /* for how many pods of the table */
 	usec_t nowhere_since; /* since when pods run here and none of them is listed; 0: not so */
 	char watch_trouble[256]; /* "": none */
 	char write_trouble[256];
@@ -93,7 +95,8 @@ void cluster_forget_late(struct cluster *c, const struct pod *p);
 int cluster_report_start(struct cluster *c);
 
 /* --- cluster_node.c */
-/* A pod is listed. */
+/* A pod is listed. Where it runs and no pod's cgroup is where the kubelet's root should be, that is
+ * searched for. */
 void cluster_node_note(struct cluster *c, const struct kube_pod *pod);
 /* On the review clock. */
 void cluster_node_check(struct cluster *c);

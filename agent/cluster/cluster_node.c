@@ -2,7 +2,6 @@
 /* The node: its object (what its pods may request, its kubelet's release), and its name: with a
  * wrong one nothing would be sized, without an error. */
 #include "agent/cluster/cluster.h"
-#include "agent/config/config.h"
 #include "agent/journal/event.h"
 #include "agent/manage/host.h"
 #include "agent/manage/pod_table.h"
@@ -10,11 +9,14 @@
 #include "cgroup/kubepods.h"
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 /* A cgroup may outlive its pod for a moment, or appear a moment after the pod is listed. */
 #define DOUBT_USEC (30 * USEC_PER_SEC)
 
 #define RETRY_USEC USEC_PER_MIN
+
+#define SEARCH_USEC (5 * USEC_PER_SEC)
 
 static void on_answer(void *arg, const struct kube_answer *a)
 {
@@ -72,25 +74,29 @@ void cluster_node_free(struct cluster *c)
 	refresh_cancel(c, &c->node_list);
 }
 
-static const char *prefix_of(const struct config *config)
-{
-	return config->kubernetes.cgroup_prefix != NULL ? config->kubernetes.cgroup_prefix : "";
-}
-
 void cluster_node_note(struct cluster *c, const struct kube_pod *pod)
 {
 	char path[KUBEPODS_PATH_MAX];
 
-	c->here = c->here || kubepods_find_pod(c->host->root, prefix_of(c->config), pod->cgroup_uid,
-					       path, sizeof path) == 0;
+	c->here = c->here || host_find_pod(c->host, pod->cgroup_uid, path) == 0;
+	if (c->here || strcmp(pod->phase, "Running") != 0 || c->wake->now < c->search_at ||
+	    kubepods_any_pod(c->host->root, c->host->kubelet_root))
+		return;
+	c->search_at = c->wake->now + SEARCH_USEC;
+	if (kubepods_search(c->host->root, pod->cgroup_uid, path, sizeof path) < 0)
+		return;
+	c->here = true;
+	host_set_kubelet_root(c->host, path);
 }
 
 void cluster_node_check(struct cluster *c)
 {
-
 	if (!c->pods->synced)
 		return;
-	if (c->here || !kubepods_any_pod(c->host->root, prefix_of(c->config))) {
+	/* One that came before its cgroup, or was not the one to search for. */
+	if (!c->here && c->pods->count > 0)
+		cluster_node_note(c, c->pods->items[c->searched++ % c->pods->count]->spec);
+	if (c->here || !kubepods_any_pod(c->host->root, c->host->kubelet_root)) {
 		c->nowhere_since = 0;
 		host_set_name_wrong(c->host, false);
 		return;

@@ -43,8 +43,7 @@ int config_default(struct config *ret)
 /* The field of a row that is a string, else NULL. */
 static char **string_of(const struct config_key *k, struct config *c)
 {
-	if (k->type != CONFIG_FILE && k->type != CONFIG_NAME && k->type != CONFIG_WORD &&
-	    k->type != CONFIG_LISTEN)
+	if (k->type < CONFIG_FILE)
 		return NULL;
 	return (char **)((char *)c + k->offset);
 }

@@ -16,6 +16,7 @@ enum config_type {
 	CONFIG_CHOICE,    /* an enum, by names */
 	CONFIG_RESOURCES, /* uint32_t, RESOURCES_* */
 	CONFIG_FILE,      /* char *, owned; an absolute path */
+	CONFIG_PREFIX,    /* char *, owned; a kubelet's --cgroup-root */
 	CONFIG_NAME,      /* char *, owned; one word */
 	CONFIG_WORD,      /* char *, owned; printable, without blanks */
 	CONFIG_LISTEN,    /* char *, owned; address:port, see agent/base/listen.h */

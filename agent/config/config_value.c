@@ -3,6 +3,7 @@
  */
 #include "agent/base/listen.h"
 #include "agent/config/config_table.h"
+#include "cgroup/kubepods.h"
 #include "policy/base/duration.h"
 #include "policy/base/quantity.h"
 #include <ctype.h>
@@ -197,6 +198,7 @@ static const struct value_type types[CONFIG_TYPE_COUNT] = {
 	[CONFIG_CHOICE]    = {NULL,           4, NULL,            NULL},
 	[CONFIG_RESOURCES] = {"cpu, memory, or both as cpu,memory", 4, parse_resources, format_resources},
 	[CONFIG_FILE]      = {"an absolute path", 0, NULL,        NULL},
+	[CONFIG_PREFIX]    = {"an absolute path below the cgroup mount, without the mount and without kubepods,", 0, NULL, NULL},
 	[CONFIG_NAME]      = {"a name of letters, digits, . _ and -", 0, NULL, NULL},
 	[CONFIG_WORD]      = {"a name without blanks", 0, NULL, NULL},
 	[CONFIG_LISTEN]    = {"an address and a port from 1 to 65535, as 127.0.0.1:9753, [::1]:9753 or"
@@ -219,7 +221,9 @@ static bool in_range(const struct config_key *k, uint64_t value)
 
 static bool string_fits(const struct config_key *k, const char *text)
 {
-	if (k->type == CONFIG_FILE && text[0] != '/')
+	if ((k->type == CONFIG_FILE || k->type == CONFIG_PREFIX) && text[0] != '/')
+		return false;
+	if (k->type == CONFIG_PREFIX && !kubepods_prefix_fits(text))
 		return false;
 	for (const char *p = text; *p != '\0'; p++) {
 		if (iscntrl((unsigned char)*p))

@@ -128,15 +128,18 @@ enum finding check_kube_resize(const struct doctor *d, char *text)
 
 /* Pods of the API server, and which of them are here. */
 struct census {
-	const struct doctor *doctor;
 	int root;
+	char prefix[KUBEPODS_PATH_MAX];
 	unsigned listed;
 	unsigned here;
 };
 
-static const char *prefix_of(const struct doctor *d)
+/* As configured; where it has no pod's cgroup, where the agent would find one. */
+static void find_prefix(const struct doctor *d, int root, char ret[static KUBEPODS_PATH_MAX])
 {
-	return d->cgroup_prefix ? d->cgroup_prefix : "";
+	snprintf(ret, KUBEPODS_PATH_MAX, "%s", d->cgroup_prefix ? d->cgroup_prefix : "");
+	if (!kubepods_any_pod(root, ret))
+		kubepods_search(root, NULL, ret, KUBEPODS_PATH_MAX);
 }
 
 static int count_pod(void *arg, struct kube_pod *pod)
@@ -145,8 +148,7 @@ static int count_pod(void *arg, struct kube_pod *pod)
 	char path[KUBEPODS_PATH_MAX];
 
 	c->listed++;
-	c->here += kubepods_find_pod(c->root, prefix_of(c->doctor), pod->cgroup_uid, path,
-				     sizeof(path)) == 0;
+	c->here += kubepods_find_pod(c->root, c->prefix, pod->cgroup_uid, path, sizeof(path)) == 0;
 	kube_pod_free(pod);
 	return 0;
 }
@@ -154,7 +156,7 @@ static int count_pod(void *arg, struct kube_pod *pod)
 enum finding check_kube_node(const struct doctor *d, char *text)
 {
 	OWN(drop_fd) int root = -1;
-	struct census c = {.doctor = d};
+	struct census c = {0};
 	int e;
 
 	if (!reached(d) || d->node == NULL)
@@ -163,13 +165,14 @@ enum finding check_kube_node(const struct doctor *d, char *text)
 		return doctor_skip(text, DOCTOR_NO_TREE);
 	root = open(d->host.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	c.root = root;
+	find_prefix(d, root, c.prefix);
 	e = doctor_cluster_pods(&d->cluster, d->node, count_pod, &c);
 	if (e < 0)
 		return doctor_say(text, FINDING_WARN, "the pods of node %s cannot be listed: %s",
 				  d->node, strerror(-e));
 	snprintf(text, DOCTOR_TEXT_MAX, "node %s has %u pods, of which %u run here", d->node,
 		 c.listed, c.here);
-	if (c.here > 0 || !kubepods_any_pod(root, prefix_of(d)))
+	if (c.here > 0 || !kubepods_any_pod(root, c.prefix))
 		return FINDING_OK;
 	return doctor_say(text, FINDING_MISSING,
 			  "pods run here, but none of the %u pods of node %s: the name is wrong",
@@ -178,7 +181,7 @@ enum finding check_kube_node(const struct doctor *d, char *text)
 
 enum finding check_cgroup_driver(const struct doctor *d, char *text)
 {
-	char parents[KUBEPODS_PARENTS_MAX][KUBEPODS_PATH_MAX];
+	char parents[KUBEPODS_PARENTS_MAX][KUBEPODS_PATH_MAX], prefix[KUBEPODS_PATH_MAX];
 	OWN(drop_fd) int root = -1;
 
 	if (!d->cluster.wanted)
@@ -186,7 +189,9 @@ enum finding check_cgroup_driver(const struct doctor *d, char *text)
 	if (!doctor_has_tree(d))
 		return doctor_skip(text, DOCTOR_NO_TREE);
 	root = open(d->host.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0 || kubepods_parents(root, prefix_of(d), parents) == 0)
+	if (root >= 0)
+		find_prefix(d, root, prefix);
+	if (root < 0 || kubepods_parents(root, prefix, parents) == 0)
 		return doctor_say(text, FINDING_MISSING,
 				  "the kubelet's folder of pods is not below %s", d->host.mount);
 	return doctor_say(text, FINDING_OK, "the kubelet uses the %s driver: /%s",

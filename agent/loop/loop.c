@@ -169,6 +169,8 @@ static int host_start(struct loop *l, const struct loop_options *o)
 	r = host_open(&d->host);
 	if (r < 0)
 		return r;
+	if (d->config.kubernetes.cgroup_prefix != NULL)
+		host_set_kubelet_root(&d->host, d->config.kubernetes.cgroup_prefix);
 	node_memory_start(&d->memory, o->proc_root);
 	return 0;
 }

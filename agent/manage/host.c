@@ -66,6 +66,16 @@ void host_close(struct host *h)
 	h->root = -1;
 }
 
+void host_set_kubelet_root(struct host *h, const char *path)
+{
+	snprintf(h->kubelet_root, sizeof h->kubelet_root, "%s", path);
+}
+
+int host_find_pod(const struct host *h, const char *uid, char ret[static KUBEPODS_PATH_MAX])
+{
+	return kubepods_find_pod(h->root, h->kubelet_root, uid, ret, KUBEPODS_PATH_MAX);
+}
+
 void host_set_unsupported(struct host *h, const char *why)
 {
 	h->unsupported = why;

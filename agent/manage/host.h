@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cgroup/discover.h"
+#include "cgroup/kubepods.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -10,7 +11,9 @@ struct host {
 	struct cg_host cg;
 	char controllers[64];
 	uint64_t cpu_milli;
-	int root;                /* cgroup root; -1: not open */
+	int root; /* cgroup root; -1: not open */
+	/* The kubelet's root below it, as configured or found; "": the same. */
+	char kubelet_root[KUBEPODS_PATH_MAX];
 	const char *unsupported; /* why nothing here can be managed, in a few words; NULL: it can */
 	/* Of vscaled itself: never managed, nor are its parents. "": it runs in no pod. */
 	char own_cgroup[256];
@@ -27,6 +30,9 @@ int host_discover(struct host *h, const char *root, bool trust_root, enum cg_mod
 /* Opens the root, and counts the CPUs. */
 int host_open(struct host *h);
 void host_close(struct host *h);
+void host_set_kubelet_root(struct host *h, const char *path);
+/* Has the pod a cgroup here? uid: the one in cgroup names. kubepods_find_pod(). */
+int host_find_pod(const struct host *h, const char *uid, char ret[static KUBEPODS_PATH_MAX]);
 /* why: static text. */
 void host_set_unsupported(struct host *h, const char *why);
 void host_set_name_wrong(struct host *h, bool wrong);

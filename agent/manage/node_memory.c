@@ -132,12 +132,11 @@ static bool fill_entries(struct node_memory *n)
 /* The folder appears with the kubelet's start, and is another one when that is set up anew. */
 static void open_pods(struct node_memory *n)
 {
-	const char *prefix = n->units->config->kubernetes.cgroup_prefix;
+	const struct host *host = n->units->host;
 	char path[KUBEPODS_PATH_MAX];
 
-	if (n->pods == NULL && kubepods_top(n->units->host->root, prefix != NULL ? prefix : "",
-					    path, sizeof path) == 0)
-		cg_open(n->units->host->root, path, &n->pods);
+	if (n->pods == NULL && kubepods_top(host->root, host->kubelet_root, path, sizeof path) == 0)
+		cg_open(host->root, path, &n->pods);
 }
 
 /* The kubelet's allocatableMemory.available: the limit of all pods less their working set. What

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Queries on the table of pods. */
 #include "agent/manage/pod_table.h"
-#include "agent/config/config.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "cgroup/kubepods.h"
@@ -37,11 +36,9 @@ void pod_key(const char *uid, const char *container, char ret[static RECORD_NAME
 
 bool pods_has_cgroup(const struct pods *pods, const char *uid)
 {
-	const char *prefix = pods->config->kubernetes.cgroup_prefix;
 	char path[KUBEPODS_PATH_MAX];
 
-	return kubepods_find_pod(pods->host->root, prefix != NULL ? prefix : "", uid, path,
-				 sizeof path) == 0;
+	return host_find_pod(pods->host, uid, path) == 0;
 }
 
 const char *pod_container_of(const struct managed *m)

@@ -111,8 +111,9 @@ struct pods {
 	struct pod **items; /* owned */
 	size_t count;
 	uint64_t last_serial;
-	struct cg *parents[6];   /* folders in which pods appear, watched; NULL: none */
-	bool synced;             /* a list was complete */
+	struct cg *parents[KUBEPODS_PARENTS_MAX]; /* folders in which pods appear, watched; NULL:
+						     none */
+	bool synced;                              /* a list was complete */
 	bool live;               /* the watch is open: changes are reported as they happen */
 	struct sized_pod *sized; /* owned; while originals are lost */
 	size_t sized_count;

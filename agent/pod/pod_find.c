@@ -2,7 +2,6 @@
 /* From containers to their cgroups: by the API server's report, or by the cgroup that appears. */
 #include "agent/pod/pod_find.h"
 #include "agent/apply/start.h"
-#include "agent/config/config.h"
 #include "agent/manage/attach.h"
 #include "agent/manage/host.h"
 #include "agent/manage/inotify.h"
@@ -65,15 +64,10 @@ void pods_unwatch(struct pods *pods)
 	}
 }
 
-static const char *prefix_of(const struct config *config)
-{
-	return config->kubernetes.cgroup_prefix != NULL ? config->kubernetes.cgroup_prefix : "";
-}
-
 void pods_watch_parents(struct pods *pods)
 {
 	char paths[KUBEPODS_PARENTS_MAX][KUBEPODS_PATH_MAX];
-	int count = kubepods_parents(pods->host->root, prefix_of(pods->config), paths);
+	int count = kubepods_parents(pods->host->root, pods->host->kubelet_root, paths);
 	bool same = count == KUBEPODS_PARENTS_MAX || pods->parents[MAX(count, 0)] == NULL;
 
 	for (int i = 0; same && i < count; i++)
@@ -261,8 +255,7 @@ static int find_path(struct pod *p)
 {
 	char path[KUBEPODS_PATH_MAX];
 	struct cg *cg;
-	int r = kubepods_find_pod(p->pods->host->root, prefix_of(p->pods->config),
-				  p->spec->cgroup_uid, path, sizeof path);
+	int r = host_find_pod(p->pods->host, p->spec->cgroup_uid, path);
 
 	if (r < 0) {
 		pod_unwatch(p);

@@ -46,11 +46,10 @@ static bool pod_runs(const struct restore *r, const struct baseline *b, const ch
 
 	snprintf(path, sizeof(path), "%s", b->cgroup != NULL ? b->cgroup : "");
 	slash = strrchr(path, '/');
-	if (container && slash != NULL) {
+	if (container && slash != NULL)
 		*slash = '\0';
-		if (is_folder(r->root, path, &inode))
-			return true;
-	}
+	if (is_folder(r->root, path, &inode))
+		return true;
 	return kubepods_find_pod(r->root, "", uid, path, sizeof(path)) == 0;
 }
 

@@ -114,6 +114,8 @@ struct rig {
 	void (*pump)(struct rig *r);
 	void (*reported)(struct rig *r, const struct event_record *e, const char *message);
 	void (*step)(struct rig *r); /* of the rig_run() under way */
+	const char *above;           /* folders of other names above kubepods, "a/b/"; NULL: none */
+	const char *nested; /* what its slices begin with then: "kubelet-"; NULL: nothing */
 	struct rig_unit unit[RIG_UNITS_MAX];
 	size_t unit_count;
 	struct rig_pod pod[RIG_PODS_MAX];

@@ -15,23 +15,25 @@ static void uid_in_unit(const char *uid, char *ret)
 }
 
 /* systemd's name of the pod's slice, and the path; under cgroupfs the name is "". */
-static void pod_names(const struct rig_pod *p, struct rig_unit *u)
+static void pod_names(const struct rig *r, const struct rig_pod *p, struct rig_unit *u)
 {
+	const char *above = r->above != NULL ? r->above : "";
+	const char *stem = r->nested != NULL ? r->nested : "";
 	bool classed = p->qos_class[0] != '\0';
 	char uid[40], name[sizeof u->name], parent[64] = "";
 
 	if (p->driver == DRIVER_CGROUPFS) {
-		snprintf(u->cgroup, sizeof u->cgroup, "kubepods/%s%spod%s", p->qos_class,
+		snprintf(u->cgroup, sizeof u->cgroup, "%skubepods/%s%spod%s", above, p->qos_class,
 			 classed ? "/" : "", p->uid);
 		return;
 	}
 	uid_in_unit(p->uid, uid);
-	snprintf(name, sizeof name, "kubepods%s%s-pod%s.slice", classed ? "-" : "", p->qos_class,
-		 uid);
+	snprintf(name, sizeof name, "%skubepods%s%s-pod%s.slice", stem, classed ? "-" : "",
+		 p->qos_class, uid);
 	if (classed)
-		snprintf(parent, sizeof parent, "kubepods-%s.slice/", p->qos_class);
+		snprintf(parent, sizeof parent, "%skubepods-%s.slice/", stem, p->qos_class);
 	memcpy(u->name, name, sizeof name);
-	snprintf(u->cgroup, sizeof u->cgroup, "kubepods.slice/%s%s", parent, name);
+	snprintf(u->cgroup, sizeof u->cgroup, "%s%skubepods.slice/%s%s", above, stem, parent, name);
 }
 
 static void child_names(const struct rig_pod *p, const char *id, struct rig_unit *u)
@@ -100,7 +102,7 @@ void rig_pod_make(struct rig *r, struct rig_pod *p)
 	char id[65];
 
 	p->level = unit_new(r);
-	pod_names(p, p->level);
+	pod_names(r, p, p->level);
 	level_props(r, p);
 	rig_unit_start(r, p->level);
 	pause = unit_new(r);

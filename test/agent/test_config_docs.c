@@ -58,6 +58,9 @@ static const char *allowed_of(const struct config_key *k)
 		{", or both as cpu,memory", ""},
 		{"an absolute path of at most 4032 bytes", "path"},
 		{"an absolute path of at most ", "path ≤"},
+		{"an absolute path below the cgroup mount, without the mount and without kubepods, "
+		 "of at most ",
+		 "path ≤"},
 		{"a name of letters, digits, . _ and - of at most ", "name ≤"},
 		{"a name without blanks of at most ", "word ≤"},
 		{"an address and a port from 1–65535, as 127.0.0.1:9753, [::1]:9753 or :9753",

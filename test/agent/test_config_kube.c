@@ -153,6 +153,13 @@ static const struct {
 	{HEAD "kubernetes: {kubeconfig: config}\n",
 	 "f:3: kubernetes.kubeconfig: \"config\" is not valid; allowed: an absolute path of at most"
 	 " 4032 bytes"},
+	{HEAD "kubernetes: {cgroupPrefix: /kubelet/../a}\n",
+	 "f:3: kubernetes.cgroupPrefix: \"/kubelet/../a\" is not valid; allowed: an absolute path "
+	 "below"
+	 " the cgroup mount, without the mount and without kubepods, of at most 310 bytes"},
+	{HEAD "kubernetes: {cgroupPrefix: /kubepods}\n",
+	 "f:3: kubernetes.cgroupPrefix: \"/kubepods\" is not valid; allowed: an absolute path below"
+	 " the cgroup mount, without the mount and without kubepods, of at most 310 bytes"},
 	{HEAD "kubernetes:\n  minCpu: 2\n  maxCpu: 1\n",
 	 "f:5: kubernetes.minCpu: 2 is above kubernetes.maxCpu (1); allowed: at most that"},
 	{HEAD "kubernetes: {minMemory: 2Gi, maxMemory: 1Gi}\n",

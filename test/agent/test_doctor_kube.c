@@ -409,6 +409,11 @@ static void test_server(void)
 	check_finding(all, "kube-api", "skipped", "");
 	check_finding(all, "cgroup-driver", "missing", "not below");
 	cJSON_Delete(all);
+	/* As in kind: the agent finds it, too. */
+	fake_put(&tree, "kubelet/kubepods/burstable/pod1", NULL);
+	all = examine();
+	check_finding(all, "cgroup-driver", "ok", "cgroupfs driver: /kubelet/kubepods");
+	cJSON_Delete(all);
 	node_close();
 }
 

@@ -27,6 +27,12 @@ static const struct {
 	 "docker-" ID ".scope"},
 	{"foo.slice/foo-kubepods.slice/foo-kubepods-pod" UID_ ".slice", DRIVER_SYSTEMD, UID, "",
 	 "foo-kubepods-pod" UID_ ".slice"},
+	/* The runtime uses the other driver. */
+	{SYSTEMD_POD "/" ID, DRIVER_SYSTEMD, UID, ID, ""},
+	{CGROUPFS_POD "/cri-containerd-" ID ".scope", DRIVER_CGROUPFS, UID, ID, ""},
+	/* A node in a container. */
+	{"docker/1/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" UID_ ".slice",
+	 DRIVER_SYSTEMD, UID, "", "kubelet-kubepods-pod" UID_ ".slice"},
 	{CGROUPFS_POD, DRIVER_CGROUPFS, UID, "", ""},
 	{CGROUPFS_POD "/" ID, DRIVER_CGROUPFS, UID, ID, ""},
 	{"kubepods/pod" UID "/crio-" ID, DRIVER_CGROUPFS, UID, ID, ""},
@@ -129,6 +135,102 @@ static void test_finds_both_drivers(void)
 		    "foo.slice/foo-b_r.slice/foo-b_r-kubepods.slice/foo-b_r-kubepods-pod" UID_
 		    ".slice",
 		    "cri-containerd-" ID ".scope");
+	/* A node in a container has a systemd of its own. */
+	check_found("/docker/1", "docker/1/kubepods.slice/kubepods-pod" UID_ ".slice", ID);
+	check_found("a.service/kubelet.slice",
+		    "a.service/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort"
+		    ".slice/kubelet-kubepods-besteffort-pod" UID_ ".slice",
+		    "crio-" ID ".scope");
+	/* So deep that slices, which carry what is before them, would be longer than any path. */
+	check_found(
+		"/user.slice/user-1000.slice/user@1000.service/app.slice/k3s-rootless.service/a/b",
+		"user.slice/user-1000.slice/user@1000.service/app.slice/k3s-rootless.service/"
+		"a/b/kubepods/burstable/pod" UID,
+		ID);
+}
+
+#define OTHER    "1f9d2d5e-86a3-4f0a-9b1e-3c2f5d6a7b8c"
+#define ROOTLESS "user.slice/user-1000.slice/user@1000.service/user.slice/docker-" ID ".scope"
+
+/* Where nothing says where the pods are. */
+static void test_searches(void)
+{
+	static const struct {
+		const char *prefix, *pods;
+	} places[] = {
+		{"kubelet", "kubelet/kubepods/burstable/pod"},
+		{"kubelet.slice",
+		 "kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/"
+		 "kubelet-kubepods-besteffort-pod"},
+		{ROOTLESS, ROOTLESS "/kubepods.slice/kubepods-pod"},
+		{ROOTLESS "/kubelet", ROOTLESS "/kubelet/kubepods/pod"},
+		{"", "kubepods/pod"},
+	};
+	char prefix[KUBEPODS_PATH_MAX], path[KUBEPODS_PATH_MAX];
+
+	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+		bool slices = strstr(places[i].pods, ".slice/kube") != NULL;
+		struct fake f;
+
+		fake_open(&f, NULL, 0);
+		fake_put(&f, "system.slice/a.service/kubepods/burstable/pod" OTHER, NULL);
+		fake_put(&f, "system.slice/b.service/kubepods", NULL);
+		CHECK_EQ(kubepods_search(f.fd, UID, prefix, sizeof prefix), -ENOENT);
+		CHECK_EQ(kubepods_search(f.fd, NULL, prefix, sizeof prefix), 0);
+		CHECK_STR(prefix, "system.slice/a.service");
+		/* What a pod makes in its own cgroup is no node. */
+		fake_put(&f, "kubepods/pod" OTHER "/kubepods/pod" UID, NULL);
+		CHECK_EQ(kubepods_search(f.fd, UID, prefix, sizeof prefix), -ENOENT);
+		snprintf(path, sizeof path, "%s%s%s", places[i].pods, slices ? UID_ : UID,
+			 slices ? ".slice" : "");
+		fake_put(&f, path, NULL);
+		CHECK_EQ(kubepods_search(f.fd, UID, prefix, sizeof prefix), 0);
+		CHECK_STR(prefix, places[i].prefix);
+		CHECK_EQ(kubepods_search(f.fd, UID, prefix, strlen(places[i].prefix)), -ENOENT);
+		fake_close(&f);
+	}
+}
+
+/* A tree of any size is searched in a bounded part. */
+static void test_search_ends(void)
+{
+	char path[KUBEPODS_PATH_MAX] = "", prefix[KUBEPODS_PATH_MAX];
+	struct fake f;
+
+	fake_open(&f, NULL, 0);
+	for (unsigned i = 0; i < 12; i++) {
+		strcat(path, "deep/");
+		fake_put(&f, path, NULL);
+	}
+	strcat(path, "kubepods/pod" UID);
+	fake_put(&f, path, NULL);
+	CHECK_EQ(kubepods_search(f.fd, UID, prefix, sizeof prefix), -ENOENT);
+	fake_close(&f);
+}
+
+static void test_prefixes(void)
+{
+	static const char *const right[] = {"/",        "/kubelet",       "/kubelet/",
+					    "/foo/b-r", "/kubelet.slice", "/kubepods-root"};
+	static const char *const wrong[] = {"/..",
+					    "/a/../b",
+					    "/.",
+					    "/kubepods",
+					    "/a/kubepods/",
+					    "/kubelet.slice/kubelet-kubepods.slice",
+					    "/sys/fs/cgroup/kubelet",
+					    "/sys/fs/cgroup"};
+	char deep[KUBEPODS_PATH_MAX];
+
+	for (size_t i = 0; i < sizeof right / sizeof right[0]; i++)
+		CHECK(kubepods_prefix_fits(right[i]));
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+		CHECK(!kubepods_prefix_fits(wrong[i]));
+	memset(deep, 'a', sizeof deep);
+	for (size_t i = 0; i < sizeof deep; i += 100)
+		deep[i] = '/';
+	deep[sizeof deep - 1] = '\0';
+	CHECK(!kubepods_prefix_fits(deep));
 }
 
 static void test_parents(void)
@@ -187,6 +289,9 @@ int main(void)
 {
 	test_names();
 	test_finds_both_drivers();
+	test_searches();
+	test_search_ends();
+	test_prefixes();
 	test_parents();
 	test_children();
 	return check_result();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A node without cgroup version 2: the agent stays up, says so once each, and writes nothing. */
+/* Nodes and pods that cannot be managed, or seem so: the agent stays up, says so once each, and
+ * writes nothing. */
 #include "agent/loop/reload.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/units/lifecycle.h"
@@ -147,8 +148,41 @@ static void test_standalone(void)
 	rig_close(&r);
 }
 
+/* --- where the pods are --- */
+
+static bool is_sized(struct crig *x)
+{
+	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) > 600;
+}
+
+static void test_finds_root(enum cgroup_driver driver, const char *above, const char *nested,
+			    bool named)
+{
+	char keys[128] = "";
+
+	if (named)
+		snprintf(keys, sizeof keys, ", cgroupPrefix: /other");
+	crig_kubernetes = keys;
+	if (!crig_open(&c, NULL, NULL))
+		exit(check_skip("no test API server: is there a python3?"));
+	c.rig.above = above;
+	c.rig.nested = nested;
+	crig_pod(&c, driver, "web-0", AUTO);
+	crig_start(&c);
+	CHECK(crig_until(&c, 60, burn_699, is_sized));
+	rig_run(&c.rig, 60, burn_699);
+	CHECK_EQ(c.rig.events[EVENT_NODE_NAME_WRONG], 0);
+	CHECK_EQ(c.rig.daemon->records.baselines.count, 2);
+	check_answer("/readyz", "ok");
+	crig_close(&c);
+	crig_kubernetes = "";
+}
+
 int main(void)
 {
+	test_finds_root(DRIVER_CGROUPFS, "kubelet/", NULL, false);
+	test_finds_root(DRIVER_SYSTEMD, "kubelet.slice/", "kubelet-", false);
+	test_finds_root(DRIVER_SYSTEMD, "user.slice/user@1000.service/docker-1.scope/", NULL, true);
 	test_standalone();
 	test_in_cluster(CG_MODE_V1, "cgroup-v1");
 	test_in_cluster(CG_MODE_HYBRID, "cgroup-hybrid");
