@@ -106,16 +106,16 @@ static bool spec_resize_read(const struct managed *m, const struct kube_containe
 
 /* The memory limit that the runtime may write at any moment: its present one, while a CPU manager
  * is at work or the kubelet carries out an external resize, or one of CPU (runtime.c). A lower
- * limit that the owner set and that is not adopted yet counts. 0: it writes none. */
+ * limit in the spec counts, whoever sent it: one of vscaled may be stored late. 0: it writes none.
+ */
 static uint64_t spec_replay_bytes(const struct managed *m, const struct kube_container *c)
 {
-	uint64_t asked =
-		m->container
-			.owner_value[RESOURCE_MEMORY]; /* what the kubelet may have read by now */
+	uint64_t spec = c->spec.limit[RESOURCE_MEMORY], runtime = m->container.runtime_mem_max;
+	bool lower = c->has_status && spec < c->status.limit[RESOURCE_MEMORY];
 
 	if (!m->host->cpu_manager && !spec_resize_under_way(m, c) && !spec_resize_read(m, c))
-		return asked;
-	return asked != 0 ? MIN(asked, m->container.runtime_mem_max) : m->container.runtime_mem_max;
+		return lower ? spec : 0;
+	return lower ? MIN(spec, runtime) : runtime;
 }
 
 /* --- bounds of one container for the laws: request, LimitRange, heap and the like --- */

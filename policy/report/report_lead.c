@@ -106,7 +106,9 @@ bool report_lead_denied(const struct report_state *s, usec_t now)
 
 bool report_lead_tried(const struct report_state *s, usec_t now)
 {
-	bool refused = s->lead_refused && now < s->lead_until;
+	/* One without an answer, after refusals, may be refused as well. */
+	bool open = s->phase == REPORT_SENT && s->leading && s->lead_cuts != 0;
+	bool refused = (s->lead_refused || open) && now < s->lead_until;
 
 	return (refused || is_stuck(s)) && !report_lead_denied(s, now);
 }

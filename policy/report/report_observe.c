@@ -115,18 +115,19 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now)
 {
 	uint32_t foreign = 0, moved = 0;
-	bool lowered = false, low = false;
+	bool lowered = false, low = false, less = false;
 
 	for (size_t i = 0; i < report_count_of(s, f); i++) {
 		const struct report_container *c = &f->containers[i];
 		struct report_memory *m = &s->container[i];
 		struct report_values spec = report_spec_of(f, i);
 		usec_t covers = report_covers(t, m, c, t->ahead_usec, now);
+		bool down = spec.limit[RESOURCE_MEMORY] < m->known.limit[RESOURCE_MEMORY];
 
 		moved |= report_observe_compare(s, m, &spec, now);
 		foreign |= m->foreign;
-		lowered |= (m->foreign & RESOURCES_MEMORY) != 0 &&
-			   spec.limit[RESOURCE_MEMORY] < m->known.limit[RESOURCE_MEMORY] &&
+		less |= down;
+		lowered |= down && (m->foreign & RESOURCES_MEMORY) != 0 &&
 			   spec.limit[RESOURCE_MEMORY] < report_memory_floor(t, covers, c);
 		low |= contest_low(t, m, c, now);
 		/* While a request is under way `known` stays what it was made from. */
@@ -149,6 +150,9 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 	s->phase = REPORT_WAITING;
 	s->since = s->sent_at = now;
 	report_lead_accepted(t, s, now);
+	/* Stored late, over a higher limit. */
+	if (less)
+		s->lead_at = 0;
 	return REPORT_CHANGE_VERIFY;
 }
 

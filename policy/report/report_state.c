@@ -13,7 +13,7 @@
 /* A lead has no more time than the kubelet's delay: its first pauses; then as above. */
 static const usec_t lead_pause[] = {100 * USEC_PER_MSEC, 300 * USEC_PER_MSEC};
 #define FORBIDDEN_FOR (10 * USEC_PER_MIN)
-/* The API server ends a request after this time (its --request-timeout). */
+/* The API server ends a request 30 s after it came (reporter_send.c). */
 #define UNANSWERED_USEC USEC_PER_MIN
 
 struct report_state *report_state_new(size_t container_count)

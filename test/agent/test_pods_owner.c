@@ -241,6 +241,36 @@ static void test_lead_before_adoption(void)
 	rig_close(&r);
 }
 
+/* A lower limit that vscaled sent is stored late, over a higher one that the kubelet has: growth is
+ * held below it until the kubelet reports what it has. */
+static void test_lower_limit_of_ours(void)
+{
+	struct rig r;
+	struct rig_pod *p = begin_reporting(&r, DRIVER_CGROUPFS);
+	const struct control *c;
+	struct kube_pod *s;
+
+	p->container[0].unit->anon_bytes = 50 * MIB;
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, pods_burn_20);
+	c = &pods_of(&r, "default/web-0/app")->control;
+	reported.bytes = 120 * MIB;
+	set_memory(&r, p, reported.bytes);
+	rig_run(&r, 5, pods_burn_20);
+	CHECK_EQ(c->pod.replay_mem_bytes, 0);
+	reported.bytes = p->container[0].spec.limit[RESOURCE_MEMORY] = 80 * MIB;
+	p->generation++;
+	s = rig_pod_spec(p);
+	s->containers[0].status.limit[RESOURCE_MEMORY] = 120 * MIB;
+	pods_put(&r.daemon->pods, s);
+	CHECK_EQ(c->pod.replay_mem_bytes, 80 * MIB);
+	reported.bytes = 140 * MIB;
+	set_memory(&r, p, reported.bytes);
+	CHECK_EQ(c->pod.replay_mem_bytes, 0);
+	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 0);
+	rig_close(&r);
+}
+
 /* The spec does not explain the external value: put back three times, then left, and suspended. */
 static void test_repeated_external_writes(void)
 {
@@ -534,6 +564,7 @@ int main(void)
 	test_resized_meanwhile(false);
 	test_resized_meanwhile(true);
 	test_lead_before_adoption();
+	test_lower_limit_of_ours();
 	test_repeated_external_writes();
 	test_handed_back_when_it_fits();
 	return check_result();

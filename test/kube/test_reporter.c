@@ -60,7 +60,7 @@ static void test_body_and_path(void)
 		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 61 * S);
 		CHECK_STR(g.last_path,
-			  "/api/v1/namespaces/lab/pods/u0/resize?fieldManager=vscaled");
+			  "/api/v1/namespaces/lab/pods/u0/resize?timeout=30s&fieldManager=vscaled");
 		CHECK_STR(g.last_body, "{\"metadata\":{\"uid\":\"u0\",\"resourceVersion\":\"10\"},"
 				       "\"spec\":{\"containers\":[{"
 				       "\"name\":\"app\",\"resources\":{\"limits\":{"

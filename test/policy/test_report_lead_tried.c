@@ -32,6 +32,14 @@ static void test_by_the_server(uint32_t refusals)
 		rig_accept(&g);
 		CHECK(!report_lead_tried(g.s, g.now));
 		CHECK(!report_lead_denied(g.s, g.now));
+		rig_echo(&g);
+		grow(&g, rig_res(&g, 0, MEM)->spec_limit - 8 * MIB, 10 * MIB);
+		g.now += 10 * S;
+		CHECK(rig_decide(&g));
+		CHECK(g.d.patch.leads);
+		rig_sent(&g);
+		/* After a refusal it may be the next that is refused. */
+		CHECK_EQ(report_lead_tried(g.s, g.now), refusals > 0);
 	}
 }
 

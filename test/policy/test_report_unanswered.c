@@ -96,6 +96,36 @@ static void test_ceiling(void)
 	}
 }
 
+/* The first request of a growth is stored over the limit of a later one: the next lead does not
+ * wait, as it does after a raise. */
+static void test_over_a_higher_one(void)
+{
+	WITH(g)
+	{
+		uint64_t late;
+
+		grow(&g, 230 * MIB, 5 * MIB);
+		CHECK(rig_decide(&g));
+		late = rig_limit(&g, 0, MEM);
+		rig_sent(&g);
+		rig_answer(&g, REPORT_ANSWER_FAILED, 0);
+		for (uint64_t use = 230 * MIB; use < late - 30 * MIB; use += 5 * MIB) {
+			grow(&g, use, 5 * MIB);
+			if (!rig_decide(&g))
+				continue;
+			rig_accept(&g);
+			rig_echo(&g);
+		}
+		CHECK(rig_res(&g, 0, MEM)->spec_limit > late);
+		rig_res(&g, 0, MEM)->spec_limit = late;
+		g.f.generation++;
+		g.f.echoed = false;
+		CHECK(!(rig_observe(&g) & REPORT_CHANGE_FOREIGN));
+		CHECK(rig_decide(&g));
+		CHECK(rig_limit(&g, 0, MEM) > late);
+	}
+}
+
 int main(void)
 {
 	test_any_is_stored_late(MIB, 0);
@@ -107,5 +137,6 @@ int main(void)
 	test_owner_beside_them();
 	test_final();
 	test_ceiling();
+	test_over_a_higher_one();
 	return check_result();
 }

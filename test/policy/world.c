@@ -365,6 +365,7 @@ static struct pod_bounds bounds_of(const struct world *w, size_t i)
 	return (struct pod_bounds){
 		.unratified_permille = ratifies ? 0 : 2000,
 		.growth_held = report_lead_tried(s, w->g.now),
+		.replay_mem_bytes = x->spec_limit < x->reported ? x->spec_limit : 0,
 		.resource[MEM].accepted = stands ? MIN(x->spec_limit, x->reported) : x->spec_limit,
 	};
 }

@@ -64,8 +64,9 @@ static int path_of(const struct kube_pod *pod, const char *end, char *path)
 		r = kube_encode_segment(pod->name, name, sizeof name);
 	if (r < 0)
 		return r;
-	snprintf(path, PATH_SIZE, "/api/v1/namespaces/%s/pods/%s%s?fieldManager=vscaled", namespace,
-		 name, end);
+	/* The server ends what the client has given up (REQUEST_MSEC). */
+	snprintf(path, PATH_SIZE, "/api/v1/namespaces/%s/pods/%s%s?timeout=30s&fieldManager=vscaled",
+		 namespace, name, end);
 	return 0;
 }
 
@@ -210,6 +211,7 @@ int reporter_send_resize(struct tracked *t, const struct report_decision *d, use
 	if (e >= 0) {
 		r->tally.sent++;
 		report_sent(t->state, &r->view.facts, &d->patch, now);
+		reporter_report_bounds(t, now);
 	}
 	return e;
 }
