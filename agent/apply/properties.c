@@ -268,6 +268,17 @@ static void property_send(struct managed *m)
 	m->properties.sent_mask |= mask;
 }
 
+/* PID 1 writes memory.high with all that it stores, and lifts a brake that has to stay: it is back
+ * with the next wake-up (drift_high.c), for which growth may pass what the runtime may write. */
+static bool waits_for_brake(const struct managed *m)
+{
+	const struct control *c = &m->control;
+
+	return c->mem.brake.line != 0 &&
+	       control_brake_max(c, c->kernel.mem_max) < c->kernel.mem_max &&
+	       !memory_property_due(m);
+}
+
 static void property_check(struct managed *m)
 {
 	if (!managed_is_controlled(m) || m->unit == NULL) {
@@ -277,7 +288,8 @@ static void property_check(struct managed *m)
 	if (m->kind == UNIT_KIND_POD ? property_allowed(m) && pod_level_short(m)
 				     : memory_property_due(m))
 		property_request(m, true);
-	if (m->properties.call != PROPERTY_CALL_NONE && !scope_is_creating(m))
+	if (m->properties.call != PROPERTY_CALL_NONE && !scope_is_creating(m) &&
+	    !waits_for_brake(m))
 		property_send(m);
 }
 

@@ -170,31 +170,37 @@ static void step_50_braked(struct rig *r)
 		rig_grow(r, u, 5 * MIB);
 }
 
-/*
- * A CPU manager is at work, so growth is held below what the runtime may write. PID 1, which
- * answers three seconds later, writes memory.high with the headroom that it stores, or with the old
- * limit that the runtime asks for: the brake holds on.
- */
-static void test_brake_outlasts_property(bool replay)
+/* A CPU manager is at work, so growth is held below what the runtime may write. Returns the
+ * container's cgroup. */
+static struct rig_unit *begin_braked(struct rig *r, unsigned lag_seconds)
 {
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
+	struct rig_pod *p = pods_begin(r, DRIVER_SYSTEMD, "");
 	struct rig_unit *app = p->container[0].unit;
 
 	app->anon_bytes = 4 * MIB;
-	rig_put(&r, app, "cpuset.cpus", "0-1\n");
-	rig_pod_put(&r, p);
-	rig_run(&r, 2, NULL);
-	rig_reflex(&r, 120, NULL);
-	runtime_check(&r.daemon->units, true);
-	CHECK(r.daemon->host.cpu_manager);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.pod.replay_mem_bytes, 64 * MIB);
-	r.lag_seconds = 3;
-	for (int i = 0; i < 20 && rig_bytes(&r, app, "memory.high") == LIMIT_MAX; i++)
-		rig_reflex(&r, 1, step_50_braked);
-	rig_reflex(&r, 3, step_50_braked);
-	CHECK(rig_bytes(&r, app, "memory.high") < 64 * MIB);
+	rig_put(r, app, "cpuset.cpus", "0-1\n");
+	rig_pod_put(r, p);
+	rig_run(r, 2, NULL);
+	rig_reflex(r, 120, NULL);
+	runtime_check(&r->daemon->units, true);
+	CHECK(r->daemon->host.cpu_manager);
+	CHECK_EQ(pods_of(r, "default/web-0/app")->control.pod.replay_mem_bytes, 64 * MIB);
+	r->lag_seconds = lag_seconds;
+	for (int i = 0; i < 20 && rig_bytes(r, app, "memory.high") == LIMIT_MAX; i++)
+		rig_reflex(r, 1, step_50_braked);
+	rig_reflex(r, 3, step_50_braked);
+	CHECK(rig_bytes(r, app, "memory.high") < 64 * MIB);
 	CHECK(app->props.mem_max > 64 * MIB);
+	return app;
+}
+
+/* PID 1, which answers three seconds later, writes memory.high with the headroom that it stores, or
+ * with the old limit that the runtime asks for: the brake holds on. */
+static void test_brake_outlasts_property(bool replay)
+{
+	struct rig r;
+	struct rig_unit *app = begin_braked(&r, 3);
+
 	if (replay)
 		app->props.mem_max = 64 * MIB;
 	rig_realise(&r, app);
@@ -204,6 +210,33 @@ static void test_brake_outlasts_property(bool replay)
 		CHECK(rig_bytes(&r, app, "memory.high") < 64 * MIB);
 	}
 	CHECK(app->anon_bytes < 64 * MIB);
+	rig_close(&r);
+}
+
+static void step_50_busy(struct rig *r)
+{
+	step_50_braked(r);
+	rig_burn(r, r->pod[0].container[0].unit, 800);
+}
+
+/* Each call makes PID 1 lift the brake. What its memory does not need waits, as the CPU limit that
+ * rises meanwhile, until growth is held no longer. */
+static void test_calls_wait_for_brake(void)
+{
+	struct rig r;
+	struct rig_unit *app = begin_braked(&r, 0);
+	uint64_t stored = app->props.cpu_quota_per_sec_usec;
+
+	rig_reflex(&r, 100, step_50_busy);
+	CHECK(rig_cpu_milli(&r, app) > 400);
+	CHECK(rig_bytes(&r, app, "memory.high") < 64 * MIB);
+	/* Each call carries it. */
+	CHECK_EQ(app->props.cpu_quota_per_sec_usec, stored);
+	rig_put(&r, app, "cpuset.cpus", "\n");
+	runtime_check(&r.daemon->units, true);
+	rig_reflex(&r, 20, step_50_busy);
+	CHECK(app->props.cpu_quota_per_sec_usec > stored);
+	CHECK_EQ(r.kills, 0);
 	rig_close(&r);
 }
 
@@ -218,5 +251,6 @@ int main(void)
 	test_pod();
 	test_brake_outlasts_property(false);
 	test_brake_outlasts_property(true);
+	test_calls_wait_for_brake();
 	return check_result();
 }
