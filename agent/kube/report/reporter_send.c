@@ -65,8 +65,9 @@ static int path_of(const struct kube_pod *pod, const char *end, char *path)
 	if (r < 0)
 		return r;
 	/* The server ends what the client has given up (REQUEST_MSEC). */
-	snprintf(path, PATH_SIZE, "/api/v1/namespaces/%s/pods/%s%s?timeout=30s&fieldManager=vscaled",
-		 namespace, name, end);
+	snprintf(path, PATH_SIZE,
+		 "/api/v1/namespaces/%s/pods/%s%s?timeout=30s&fieldManager=vscaled", namespace,
+		 name, end);
 	return 0;
 }
 
