@@ -260,7 +260,7 @@ static void test_lower_limit_of_ours(void)
 	CHECK_EQ(c->pod.replay_mem_bytes, 0);
 	reported.bytes = p->container[0].spec.limit[RESOURCE_MEMORY] = 80 * MIB;
 	p->generation++;
-	s = rig_pod_spec(p);
+	s = rig_pod_spec(&r, p);
 	s->containers[0].status.limit[RESOURCE_MEMORY] = 120 * MIB;
 	pods_put(&r.daemon->pods, s);
 	CHECK_EQ(c->pod.replay_mem_bytes, 80 * MIB);
