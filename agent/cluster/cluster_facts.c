@@ -25,7 +25,7 @@ static usec_t held_since(const struct control *c, enum resource r, usec_t now)
 	enum reason reason = c->resource[r].last.reason;
 	bool by_history = changed != 0 && (reason == REASON_INITIAL || reason == REASON_HISTORY);
 
-	return by_history && control_known_at_birth(c, now) ? 0 : MAX(changed, c->started_at);
+	return by_history && control_known_at_birth(c, r, now) ? 0 : MAX(changed, c->started_at);
 }
 
 /* Not before its originals are on disk: they could not be told from what is sent. */

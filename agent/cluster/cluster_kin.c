@@ -306,7 +306,8 @@ static bool has_kin(const struct cluster *c, const struct kube_pod *p)
 static bool needs_none(const struct cluster *c, const struct managed *m)
 {
 	return m->pod->observed || !has_kin(c, m->pod->spec) ||
-	       history_confidence_permille(&m->control.history, &m->config->tuning.history) >= 1000;
+	       history_observed_least(&m->control.history) >=
+		       m->config->tuning.history.confidence_usec;
 }
 
 /* A start waits for the answer; after a restart of the agent all containers of the node ask. */

@@ -83,7 +83,7 @@ static struct past_entry *add(struct cluster_past *p, const char *key)
 static bool needs(const struct cluster *c, const struct managed *m)
 {
 	if (m == NULL || m->history_key == NULL || m->cgroup.cg == NULL || !m->pod->spec->owned ||
-	    m->control.history.observed_usec >= OWN_USEC)
+	    history_observed_least(&m->control.history) >= OWN_USEC)
 		return false;
 	/* The other pods come first. */
 	return !c->config->kubernetes.workload_history ||
@@ -154,6 +154,14 @@ static void failed(struct cluster_past *p, int kind, const char *what)
 		     &(struct daemon_event){.file = kube_client_server(p->client), .detail = what});
 }
 
+static const struct past_series *of_need(const struct managed *m, const struct past_series *series,
+					 enum resource r)
+{
+	static const struct past_series none;
+
+	return m->control.history.observed_usec[r] < OWN_USEC ? &series[r] : &none;
+}
+
 /* To every container that still needs it. */
 static void give(struct cluster_past *p)
 {
@@ -172,8 +180,8 @@ static void give(struct cluster_past *p)
 		if (m->kind != UNIT_KIND_CONTAINER || !needs(c, m) ||
 		    strcmp(m->history_key, p->key) != 0)
 			continue;
-		control_add_past(&m->control, &c->config->tuning, &series[RESOURCE_CPU],
-				 &series[RESOURCE_MEMORY]);
+		control_add_past(&m->control, &c->config->tuning, of_need(m, series, RESOURCE_CPU),
+				 of_need(m, series, RESOURCE_MEMORY));
 		event_unit(EVENT_PAST_ADDED,
 			   &(struct unit_event){.who = message_who(m), .detail = detail});
 	}

@@ -97,10 +97,14 @@ static bool store_full(const struct history_store *s)
 
 static void describe(const struct history *h, char *ret, size_t size)
 {
-	char span[HUMAN_SIZE];
+	char span[HUMAN_SIZE], memory[HUMAN_SIZE] = "none";
+	usec_t proven = h->observed_usec[RESOURCE_MEMORY];
 
-	snprintf(ret, size, "%s, %llu samples", human_span(h->last_real - h->first_real, span),
-		 (unsigned long long)h->samples);
+	if (proven != 0)
+		human_span(proven, memory);
+	snprintf(ret, size, "%s, %llu samples; of memory: %s",
+		 human_span(h->last_real - h->first_real, span), (unsigned long long)h->samples,
+		 memory);
 }
 
 /* What the node knows of shrinks that failed stays. */
@@ -108,7 +112,7 @@ static int take(struct import *i, const char *key, const struct vpa_saved *s)
 {
 	const struct tuning_history t = {.algorithm = i->c->algorithm};
 	OWN(history_record_drop) struct history_record rec = {0};
-	char detail[2 * HUMAN_SIZE + 32];
+	char detail[3 * HUMAN_SIZE + 32];
 	int r = history_store_get(&i->store, key, NULL, &rec);
 	bool known = r == 0;
 

@@ -6,6 +6,7 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
+#include "policy/base/arithmetic.h"
 #include "policy/control/control_state.h"
 #include <errno.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ void persist_history_key(const struct kube_pod *pod, const char *container, char
 /* Runs of a Job are observed now and then. */
 static bool is_of_runs(const struct history *h)
 {
-	return h->observed_usec < (h->last_real - h->first_real) / 5;
+	return h->observed_usec[RESOURCE_CPU] < (h->last_real - h->first_real) / 5;
 }
 
 /* The keys of earlier releases have no kind: the record tells whether it is of runs of a Job or of
@@ -59,6 +60,11 @@ static int find_record(const struct records *records, const char *key, struct hi
 	return -ENOENT;
 }
 
+static usec_t observed(const struct history *h)
+{
+	return add_sat(h->observed_usec[RESOURCE_CPU], h->observed_usec[RESOURCE_MEMORY]);
+}
+
 /* Of the live copies of one workload's history the one with most samples is kept: each began as a
  * copy, so that adding them up would count the common part several times. */
 static const struct managed *best_of(const struct unit_table *t, const char *history_key,
@@ -73,7 +79,7 @@ static const struct managed *best_of(const struct unit_table *t, const char *his
 		    s->control.history.samples == 0 || strcmp(s->history_key, history_key) != 0)
 			continue;
 		if (best == NULL ||
-		    s->control.history.observed_usec > best->control.history.observed_usec)
+		    observed(&s->control.history) > observed(&best->control.history))
 			best = s;
 	}
 	return best;
@@ -172,7 +178,7 @@ void persist_keep_history(const struct managed *m)
 	if (m->kind == UNIT_KIND_CONTAINER &&
 	    history_store_get(&m->records->histories, m->history_key, &m->config->tuning.history,
 			      &old) == 0 &&
-	    old.history.observed_usec > c->history.observed_usec) {
+	    observed(&old.history) > observed(&c->history)) {
 		rec = old;
 		rec.seen_realtime_usec = m->wake->now_real;
 	}

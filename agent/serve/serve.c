@@ -64,13 +64,13 @@ static void view_recommendation(struct resource_view *v, const struct managed *m
 
 	control_bound_upper(c, node, &shown);
 
-	v->confidence_permille = c->recommendation.confidence_permille;
-	v->trust_permille = control_trust(c);
+	v->confidence_permille = c->recommendation.confidence_permille[r];
+	v->trust_permille = control_trust(c, r);
 	v->samples = c->history.samples;
-	v->history_usec = c->history.observed_usec;
+	v->history_usec = c->history.observed_usec[r];
 	v->past_samples = c->past_samples[r];
 	/* Its own history is not a whole interval long. */
-	if (c->own.confidence_permille < 1000 && c->prior.of.resource[r].target != 0) {
+	if (c->own.confidence_permille[r] < 1000 && c->prior.of.resource[r].target != 0) {
 		v->prior_pods = c->prior.pods;
 		v->prior_target = c->prior.of.resource[r].target;
 	}

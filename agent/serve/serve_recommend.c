@@ -44,7 +44,7 @@ static struct known known_of(const struct serve *s, const struct kube_pod *p, co
 
 	persist_history_key(p, container, history_key);
 	m = persist_best_live(s->units, history_key);
-	if (m != NULL && m->control.recommendation.confidence_permille > 0)
+	if (m != NULL && m->control.recommendation.confidence_permille[RESOURCE_CPU] > 0)
 		return (struct known){.of = m->control.recommendation,
 				      .samples = m->control.history.samples,
 				      .source = "running"};
@@ -89,7 +89,7 @@ static bool add_container(cJSON *list, const struct serve *s, const struct kube_
 	return cJSON_AddStringToObject(o, "name", c->name) != NULL &&
 	       cJSON_AddStringToObject(o, "source", k.source) != NULL &&
 	       add_amount(o, "samples", k.samples) &&
-	       add_amount(o, "confidence_permille", k.of.confidence_permille) &&
+	       add_amount(o, "confidence_permille", recommendation_confidence(&k.of)) &&
 	       add_resource(o, c, &k, RESOURCE_CPU) && add_resource(o, c, &k, RESOURCE_MEMORY);
 }
 

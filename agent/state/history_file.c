@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-const struct state_kind history_state = {"history", 1, HISTORY_BYTES_MAX};
+const struct state_kind history_state = {"history", 2, HISTORY_BYTES_MAX};
 
 void history_record_drop(struct history_record *r)
 {

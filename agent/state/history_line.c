@@ -36,7 +36,7 @@ static const struct record_field fields[] = {
 	TIME("seen", seen_realtime_usec),
 	TIME("first", history.first_real),
 	TIME("last", history.last_real),
-	NUMBER("observed_usec", history.observed_usec),
+	NUMBER("observed_usec", history.observed_usec[RESOURCE_CPU]),
 	NUMBER("samples", history.samples),
 	TIME("window_end", history.window_end_real),
 	NUMBER("window_peak", history.window_peak),
@@ -56,10 +56,14 @@ static const struct record_field fields[] = {
 	FIELD("memory_reference", RECORD_I64, memory.reference_usec, 0),
 	FIELD("memory_total", RECORD_DOUBLE, memory.total, 0),
 	FIELD("memory_weights", RECORD_WEIGHTS, memory.weight, HISTOGRAM_BUCKETS),
+	/* version 2; a line of version 1 stays until the record changes */
+	NUMBER("memory_observed_usec", history.observed_usec[RESOURCE_MEMORY]),
 };
 /* clang-format on */
 
 static const struct record_layout layout = {fields, ARRAY_SIZE(fields), sizeof(struct saved)};
+static const struct record_layout version_1 = {fields, ARRAY_SIZE(fields) - 1,
+					       sizeof(struct saved)};
 
 static void save_histogram(const struct histogram *h, struct saved_histogram *ret)
 {
@@ -146,7 +150,7 @@ static int load_record(const struct saved *s, const struct tuning_history *t,
 	}
 	h->first_real = s->record.history.first_real;
 	h->last_real = s->record.history.last_real;
-	h->observed_usec = s->record.history.observed_usec;
+	memcpy(h->observed_usec, s->record.history.observed_usec, sizeof h->observed_usec);
 	h->samples = s->record.history.samples;
 	/* Converted weights no longer contain the open window's peak as it was added. */
 	if (!as_is)
@@ -194,6 +198,8 @@ int history_line_read(const char *line, size_t len, const struct tuning_history 
 	if (s == NULL)
 		return -ENOMEM;
 	r = record_read(&layout, line, len, s);
+	if (r == -EBADMSG)
+		r = record_read(&version_1, line, len, s);
 	if (r < 0)
 		return r;
 	if (!histogram_valid(&s->cpu) || !histogram_valid(&s->memory) || s->half_life_usec == 0)

@@ -50,6 +50,10 @@ static bool add_container(cJSON *o, const struct unit_view *v)
 {
 	const struct pod_view *p = v->pod;
 	const struct resource_view *cpu = &v->resources[RESOURCE_CPU];
+	const struct resource_view *memory = &v->resources[RESOURCE_MEMORY];
+	uint32_t confidence = memory->target != VIEW_NONE
+				      ? MIN(cpu->confidence_permille, memory->confidence_permille)
+				      : cpu->confidence_permille;
 
 	return cJSON_AddStringToObject(o, "namespace", p->namespace) != NULL &&
 	       cJSON_AddStringToObject(o, "workload", p->workload) != NULL &&
@@ -59,7 +63,7 @@ static bool add_container(cJSON *o, const struct unit_view *v)
 	       (p->qos_class == NULL ||
 		cJSON_AddStringToObject(o, "qos_class", p->qos_class) != NULL) &&
 	       cJSON_AddStringToObject(o, "mode", v->mode_text) != NULL &&
-	       add_amount(o, "confidence_permille", cpu->confidence_permille) &&
+	       add_amount(o, "confidence_permille", confidence) &&
 	       add_amount(o, "trust_permille", cpu->trust_permille) && add_rollout(o, p) &&
 	       add_recent(o, &p->recent) && add_resource(o, v, RESOURCE_CPU) &&
 	       add_resource(o, v, RESOURCE_MEMORY);

@@ -269,7 +269,8 @@ void control_reflex_pass(struct control *c, const struct usage *u, const struct 
  * its requests may move. */
 static bool awaits_facts(const struct control *c, usec_t now)
 {
-	bool prior = !c->prior_known && c->own.confidence_permille < 1000;
+	const uint32_t *own = c->own.confidence_permille;
+	bool prior = !c->prior_known && MIN(own[RESOURCE_CPU], own[RESOURCE_MEMORY]) < 1000;
 
 	return now < c->facts_until && (prior || c->pod.requests_unknown);
 }

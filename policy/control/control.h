@@ -288,7 +288,7 @@ usec_t control_request_since(const struct control *c, enum resource r, usec_t no
 /* vscaled sizes this request. The limit may be absent, and stays so. */
 bool control_sizes_request(const struct control *c, enum resource r);
 /* Is it new, and was its need known before it started, by other pods or by runs before it? */
-bool control_known_at_birth(const struct control *c, usec_t now);
+bool control_known_at_birth(const struct control *c, enum resource r, usec_t now);
 
 /* The memory limit that justifies a restart of the container: it was OOM-killed since the last
  * restart (killed), or holds the most that is possible without one. 0: none does. */
@@ -316,4 +316,4 @@ bool control_denied(const struct control *c, usec_t now);
  * most. */
 uint32_t control_ceiling_kills(const struct control *c, usec_t now);
 /* How far the recommendation may lower a limit below the original one, in permille of it. */
-uint32_t control_trust(const struct control *c);
+uint32_t control_trust(const struct control *c, enum resource r);

@@ -132,7 +132,7 @@ bool control_boost_holds(struct control *c, const struct control_context *x)
 	if (c->boost.phase == BOOST_ENDING || (initial && c->initial_done))
 		return true;
 	/* The limit from history returns after the boost. */
-	if (initial ? c->recommendation.confidence_permille > 0
+	if (initial ? c->recommendation.confidence_permille[RESOURCE_CPU] > 0
 		    : res->bounded > scale_permille(c->boost.base_milli, up))
 		boost_adopt(&c->boost, res->bounded);
 	return true;

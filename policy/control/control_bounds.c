@@ -231,11 +231,11 @@ bool control_sizes_request(const struct control *c, enum resource r)
  * written it. */
 #define CLAIMED_PERMILLE 500u
 
-uint32_t control_trust(const struct control *c)
+uint32_t control_trust(const struct control *c, enum resource r)
 {
-	uint32_t known = MIN(c->recommendation.confidence_permille, 1000u);
+	uint32_t known = MIN(c->recommendation.confidence_permille[r], 1000u);
 
-	return MIN(known, c->own.confidence_permille + CLAIMED_PERMILLE);
+	return MIN(known, c->own.confidence_permille[r] + CLAIMED_PERMILLE);
 }
 
 /* The request that goes with this limit; 0: leave it as it is. */
@@ -298,18 +298,18 @@ uint64_t control_request(const struct control *c, enum resource r)
 #define BIRTH_USEC     (10 * USEC_PER_MIN)
 #define KNOWN_PERMILLE 7 /* of a day: 10 min */
 
-bool control_known_at_birth(const struct control *c, usec_t now)
+bool control_known_at_birth(const struct control *c, enum resource r, usec_t now)
 {
 	usec_t age = now - MIN(c->life.started_at, now);
 	bool young = c->life.started_at != 0 && age < BIRTH_USEC;
-	bool older = c->history.observed_usec >= age + BIRTH_USEC;
+	bool older = c->history.observed_usec[r] >= age + BIRTH_USEC;
 
-	return young && (older || c->prior.of.confidence_permille >= KNOWN_PERMILLE);
+	return young && (older || c->prior.of.confidence_permille[r] >= KNOWN_PERMILLE);
 }
 
 usec_t control_request_since(const struct control *c, enum resource r, usec_t now)
 {
-	if (c->rule.mode == MODE_INITIAL || control_known_at_birth(c, now))
+	if (c->rule.mode == MODE_INITIAL || control_known_at_birth(c, r, now))
 		return 0;
 	return c->resource[r].request_since != 0 ? c->resource[r].request_since : now;
 }
@@ -332,11 +332,10 @@ void control_note_requests(struct control *c, const struct control_context *x)
 
 void control_fix_requests(struct control *c, const struct control_context *x)
 {
-	bool known = c->recommendation.confidence_permille > 0;
-
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		const struct control_resource *res = &c->resource[r];
 		bool planned = res->planned_at == x->now && !c->boost.written;
+		bool known = c->recommendation.confidence_permille[r] > 0;
 		uint64_t limit = planned ? res->pending.to : control_lasting(c, r);
 
 		c->initial_request[r] = known ? request_beside(c, r, limit) : 0;

@@ -188,7 +188,7 @@ static uint64_t control_cpu_candidate(const struct control *c, const struct cont
 {
 	const struct cpu_goal goal = cpu_goal_of(x->tuning, c->rule.goal);
 	const struct range_of *r = &c->recommendation.resource[RESOURCE_CPU];
-	uint32_t confidence = control_trust(c);
+	uint32_t confidence = control_trust(c, RESOURCE_CPU);
 	const uint64_t needs[] = {
 		r->peak,
 		cpu_goal_limit(&goal, &c->cpu),
@@ -297,7 +297,7 @@ static void size_initially(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_CPU];
 	uint64_t minimum = control_minimum(c, x, RESOURCE_CPU);
-	bool unknown = c->recommendation.confidence_permille == 0 ||
+	bool unknown = c->recommendation.confidence_permille[RESOURCE_CPU] == 0 ||
 		       c->recommendation.resource[RESOURCE_CPU].target == 0;
 
 	if (unknown && res->limit >= minimum)

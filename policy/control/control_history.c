@@ -35,22 +35,27 @@ static struct usage at_start(const struct usage *total)
 	};
 }
 
-static void end_memory(struct control *c, const struct usage *total,
-		       const struct control_context *x)
-{
-	struct usage from = c->last_at != 0 ? c->last : at_start(total);
-	uint64_t need = control_mem_need(&from, total);
-
-	if ((total->have & from.have & USAGE_MEM_PEAK) && total->mem_peak > from.mem_peak)
-		history_add_memory(&c->history, &x->tuning->history, need, false, x->now_real);
-}
-
 /* 0: not known, or before `since`. */
 static usec_t born(const struct control *c, usec_t since)
 {
 	usec_t at = c->startup.started_at != 0 ? c->startup.started_at : c->started_at;
 
 	return at >= since ? at : 0;
+}
+
+static void end_memory(struct control *c, const struct usage *total, usec_t since,
+		       const struct control_context *x)
+{
+	struct usage from = c->last_at != 0 ? c->last : at_start(total);
+	usec_t from_at = c->last_at != 0 ? c->last_at : since;
+	uint64_t need = control_mem_need(&from, total);
+
+	if (!(total->have & from.have & USAGE_MEM_PEAK))
+		return;
+	if (from_at != 0)
+		history_observe_memory(&c->history, x->now - MIN(from_at, x->now));
+	if (total->mem_peak > from.mem_peak)
+		history_add_memory(&c->history, &x->tuning->history, need, false, x->now_real);
 }
 
 static void add_tempered(struct control *c, struct cpu_rates *r, const struct control_context *x)
@@ -71,7 +76,8 @@ static void end_cpu(struct control *c, const struct usage *total, usec_t from,
 		return;
 	add_tempered(c, &r, x);
 	/* Its samples counted as age already. */
-	c->history.observed_usec -= MIN(c->startup_usec, c->history.observed_usec);
+	c->history.observed_usec[RESOURCE_CPU] -=
+		MIN(c->startup_usec, c->history.observed_usec[RESOURCE_CPU]);
 	c->startup_usec = 0;
 	c->cpu_counted = true;
 }
@@ -96,7 +102,7 @@ void control_end(struct control *c, const struct usage *total, bool once, usec_t
 	/* VPA takes one sample a minute, of what runs at that moment. */
 	if (x->tuning->history.algorithm == ALGORITHM_VPA || total->have == 0)
 		return;
-	end_memory(c, total, x);
+	end_memory(c, total, once ? born(c, since) : 0, x);
 	if (control_boost_covers(c, MAX(c->last_at, c->started_at), x->now))
 		return;
 	if (once && !c->cpu_counted && born(c, since) != 0)

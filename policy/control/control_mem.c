@@ -123,7 +123,7 @@ struct mem_shrink_input control_shrink_input(const struct control *c,
 		.limit = c->kernel.mem_max,
 		.candidate = res->bounded,
 		.high = control_mem_high(c, res->limit),
-		.history_usec = c->history.observed_usec,
+		.history_usec = c->history.observed_usec[RESOURCE_MEMORY],
 		.must = above_refused(c) || control_shrink_asked(c, x->now) != 0,
 		.started_at = c->started_at,
 		.now = x->now,
@@ -359,6 +359,8 @@ void control_observe_mem(struct control *c, const struct usage *prev, const stru
 		return;
 	control_ledger_use(c, x);
 	mem_observe(&x->tuning->memory, &c->mem, prev, &c->last, x->now);
+	if (prev != NULL && (prev->have & MEM_USAGE) == MEM_USAGE)
+		history_observe_memory(&c->history, x->now - c->last_at);
 	if (th->algorithm == ALGORITHM_DEFAULT)
 		history_add_memory(&c->history, th, control_mem_need(prev, &c->last), false,
 				   x->now_real);

@@ -23,7 +23,7 @@ static uint64_t control_mem_review_candidate(const struct control *c,
 	const struct tuning *t = x->tuning;
 	const struct range_of *r = &c->recommendation.resource[RESOURCE_MEMORY];
 	uint64_t original = c->resource[RESOURCE_MEMORY].original;
-	uint32_t confidence = control_trust(c);
+	uint32_t confidence = control_trust(c, RESOURCE_MEMORY);
 	bool vpa = t->history.algorithm == ALGORITHM_VPA;
 	const uint64_t rule[] = {control_mem_needed(c, &t->memory),
 				 control_threshold_limit(c, x, RESOURCE_MEMORY)};
@@ -141,7 +141,7 @@ static void size_initially(struct control *c, const struct control_context *x)
 
 	if (c->initial_done)
 		res->blocked = BLOCKED_INITIAL_DONE;
-	else if (c->recommendation.confidence_permille > 0)
+	else if (c->recommendation.confidence_permille[RESOURCE_MEMORY] > 0)
 		size_from_history(c, x);
 	else if (c->kernel.mem_max < minimum)
 		raise_granted(c, x, minimum, REASON_MINIMUM);
@@ -168,7 +168,7 @@ static bool size_at_birth(struct control *c, const struct control_context *x)
 
 	if (c->initial_done || x->tuning->history.algorithm == ALGORITHM_THRESHOLD ||
 	    c->mem.trial.phase != MEM_IDLE || res->bounded <= from ||
-	    !control_known_at_birth(c, x->now))
+	    !control_known_at_birth(c, RESOURCE_MEMORY, x->now))
 		return false;
 	c->initial_done = res->candidate <= control_unratified(c);
 	raise_granted(c, x, res->candidate, REASON_HISTORY);

@@ -119,7 +119,8 @@ void control_set_prior(struct control *c, const struct prior *prior)
 	c->prior = *prior;
 	c->prior_known = true;
 	/* A request does not wait from now on. */
-	c->prior_new = prior->of.confidence_permille != 0;
+	c->prior_new = prior->of.confidence_permille[RESOURCE_CPU] != 0 ||
+		       prior->of.confidence_permille[RESOURCE_MEMORY] != 0;
 }
 
 void control_shift_original(struct control *c, enum resource r, uint64_t from, uint64_t to)

@@ -48,7 +48,7 @@ static void seen(struct history *h, usec_t now_real)
 static void count(struct history *h, usec_t span, usec_t now_real)
 {
 	seen(h, now_real);
-	h->observed_usec = add_sat(h->observed_usec, span);
+	h->observed_usec[RESOURCE_CPU] = add_sat(h->observed_usec[RESOURCE_CPU], span);
 	h->samples++;
 }
 
@@ -108,9 +108,21 @@ void history_add_memory(struct history *h, const struct tuning_history *t, uint6
 	histogram_add(&h->memory, (double)bytes, 1.0, h->window_end_real);
 }
 
-uint32_t history_confidence_permille(const struct history *h, const struct tuning_history *t)
+void history_observe_memory(struct history *h, usec_t span)
 {
-	uint64_t permille = mul_div(h->observed_usec, 1000, MAX(t->confidence_usec, (usec_t)1));
+	h->observed_usec[RESOURCE_MEMORY] =
+		add_sat(h->observed_usec[RESOURCE_MEMORY], MIN(span, SPAN_MAX_USEC));
+}
+
+usec_t history_observed_least(const struct history *h)
+{
+	return MIN(h->observed_usec[RESOURCE_CPU], h->observed_usec[RESOURCE_MEMORY]);
+}
+
+uint32_t history_confidence_permille(const struct history *h, const struct tuning_history *t,
+				     enum resource r)
+{
+	uint64_t permille = mul_div(h->observed_usec[r], 1000, MAX(t->confidence_usec, (usec_t)1));
 
 	return (uint32_t)MIN(permille, (uint64_t)1000000);
 }
@@ -126,8 +138,10 @@ static uint64_t percentile(const struct histogram *h, uint32_t permille, uint32_
 
 /* Percentiles with margin; VPA's confidence multipliers on lower and upper. */
 static struct range_of range_from(const struct histogram *h, const struct tuning_history *t,
-				  double confidence, double scale)
+				  uint32_t permille, double scale)
 {
+	/* With less than a permille the upper bound would be too high to be useful. */
+	double confidence = MAX(permille, 1u) / 1000.0;
 	uint64_t margin = 1000 + t->margin_permille;
 	struct range_of r = {
 		.lower = scale_permille(percentile(h, t->lower_permille, 0, scale), margin),
@@ -141,23 +155,33 @@ static struct range_of range_from(const struct histogram *h, const struct tuning
 	return r;
 }
 
+uint32_t recommendation_confidence(const struct recommendation *r)
+{
+	uint32_t least = UINT32_MAX;
+
+	for (enum resource i = 0; i < RESOURCE_COUNT; i++)
+		if (r->resource[i].target != 0)
+			least = MIN(least, r->confidence_permille[i]);
+	return least != UINT32_MAX ? least : 0;
+}
+
 void history_recommend(const struct history *h, const struct tuning_history *t, uint32_t containers,
 		       struct recommendation *ret)
 {
-	uint32_t permille = history_confidence_permille(h, t);
-	/* With less than a permille the upper bound would be too high to be useful. */
-	double confidence = MAX(permille, 1u) / 1000.0;
 	uint64_t margin = 1000 + t->margin_permille;
-	struct recommendation r = {.confidence_permille = permille};
+	struct recommendation r = {0};
+	uint32_t *permille = r.confidence_permille;
 
 	if (t->algorithm == ALGORITHM_VPA) {
 		history_vpa_recommend(h, t, containers, ret);
 		return;
 	}
+	for (enum resource i = 0; i < RESOURCE_COUNT; i++)
+		permille[i] = history_confidence_permille(h, t, i);
 	if (!histogram_empty(&h->cpu)) {
 		struct range_of *cpu = &r.resource[RESOURCE_CPU];
 
-		*cpu = range_from(&h->cpu, t, confidence, 1000.0);
+		*cpu = range_from(&h->cpu, t, permille[RESOURCE_CPU], 1000.0);
 		cpu->peak = scale_permille(
 			percentile(&h->cpu, t->peak_permille, FIRST_ACTIVE_BUCKET, 1000.0), margin);
 		cpu->peak = MAX(cpu->peak, cpu->target);
@@ -165,7 +189,7 @@ void history_recommend(const struct history *h, const struct tuning_history *t, 
 	if (!histogram_empty(&h->memory)) {
 		struct range_of *mem = &r.resource[RESOURCE_MEMORY];
 
-		*mem = range_from(&h->memory, t, confidence, 1.0);
+		*mem = range_from(&h->memory, t, permille[RESOURCE_MEMORY], 1.0);
 		mem->peak =
 			scale_permille(percentile(&h->memory, MEM_PEAK_PERMILLE, 0, 1.0), margin);
 	}
@@ -204,7 +228,9 @@ void history_add_past(struct history *h, const struct tuning_history *t,
 
 		history_add_cpu(h, &r, cpu->samples[i].at_real);
 	}
-	for (size_t i = 0; i < memory->count; i++)
+	for (size_t i = 0; i < memory->count; i++) {
 		history_add_memory(h, t, (uint64_t)memory->samples[i].value, false,
 				   memory->samples[i].at_real);
+		history_observe_memory(h, memory->step_usec);
+	}
 }

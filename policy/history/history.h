@@ -26,8 +26,9 @@ struct history {
 	struct histogram memory; /* bytes */
 	usec_t first_real;       /* 0: no sample yet */
 	usec_t last_real;
-	usec_t observed_usec; /* container time seen: gaps do not count */
-	uint64_t samples;
+	/* Container time seen: gaps do not count. CPU's never vouches for memory's. */
+	usec_t observed_usec[RESOURCE_COUNT];
+	uint64_t samples;       /* of CPU */
 	usec_t window_end_real; /* of the open memory window; 0: none */
 	uint64_t window_peak;   /* bytes */
 	uint64_t window_oom;    /* bytes: record of an OOM kill in it */
@@ -43,7 +44,8 @@ struct range_of {
 
 struct recommendation {
 	struct range_of resource[RESOURCE_COUNT]; /* millicores, bytes; 0 = nothing known */
-	uint32_t confidence_permille;             /* 1000 and above: a full interval of history */
+	/* 1000 and above: a full interval of history */
+	uint32_t confidence_permille[RESOURCE_COUNT];
 };
 
 /* Of what holds nothing: a new one, or one that was dropped. */
@@ -59,8 +61,15 @@ void history_add_cpu(struct history *h, const struct cpu_rates *r, usec_t now_re
 /* Memory needed at one moment; oom: the value comes from an OOM kill. */
 void history_add_memory(struct history *h, const struct tuning_history *t, uint64_t bytes, bool oom,
 			usec_t now_real);
+/* Memory was read at both ends of this span. */
+void history_observe_memory(struct history *h, usec_t span);
 /* confidence = observed time / confidence_usec */
-uint32_t history_confidence_permille(const struct history *h, const struct tuning_history *t);
+uint32_t history_confidence_permille(const struct history *h, const struct tuning_history *t,
+				     enum resource r);
+/* The lowest of the resources that are known. */
+uint32_t recommendation_confidence(const struct recommendation *r);
+/* Of the resource that less is known of. */
+usec_t history_observed_least(const struct history *h);
 /* containers: how many of its pod have a recommendation; VPA divides the pod's minimum among them.
  */
 void history_recommend(const struct history *h, const struct tuning_history *t, uint32_t containers,
@@ -68,7 +77,8 @@ void history_recommend(const struct history *h, const struct tuning_history *t, 
 /* Moves every time in it by step_usec, so that ages stay the same when the wall clock was set. */
 void history_shift(struct history *h, int64_t step_usec);
 
-/* algorithm vpa (history_vpa.c): once a minute, the average CPU and the memory of that moment. */
+/* algorithm vpa (history_vpa.c): once a minute, the average CPU and the memory of that moment, 0
+ * where it could not be read. */
 void history_vpa_observe(struct history *h, const struct tuning_history *t,
 			 const struct cpu_rates *r, uint64_t memory_bytes, usec_t now_real);
 void history_vpa_oom(struct history *h, const struct tuning_history *t, uint64_t request_bytes,

@@ -2,6 +2,7 @@
 /* The same history fed and read by VPA's rules. */
 #include "policy/history/history.h"
 #include "policy/history/vpa.h"
+#include <math.h>
 
 /* VPA's recommender samples each container once a minute. */
 #define SAMPLE_USEC USEC_PER_MIN
@@ -63,7 +64,7 @@ void history_vpa_observe(struct history *h, const struct tuning_history *t,
 {
 	struct view v;
 
-	h->observed_usec += r->span_usec;
+	h->observed_usec[RESOURCE_CPU] += r->span_usec;
 	h->vpa.span_usec += r->span_usec;
 	h->vpa.used_usec += r->used_milli * r->span_usec / 1000;
 	if (h->vpa.span_usec < SAMPLE_USEC)
@@ -73,7 +74,8 @@ void history_vpa_observe(struct history *h, const struct tuning_history *t,
 	vpa_add_cpu(&v.container,
 		    (int64_t)((h->vpa.used_usec * 1000 + h->vpa.span_usec - 1) / h->vpa.span_usec),
 		    now_real);
-	vpa_add_memory(&v.container, (int64_t)memory_bytes, now_real);
+	if (memory_bytes != 0)
+		vpa_add_memory(&v.container, (int64_t)memory_bytes, now_real);
 	view_close(&v, h);
 	h->vpa.span_usec = 0;
 	h->vpa.used_usec = 0;
@@ -97,10 +99,9 @@ void history_vpa_recommend(const struct history *h, const struct tuning_history 
 
 	view_open(&v, h, t);
 	vpa_estimate(&v.aggregate, &v.rules, MAX(containers, 1u), RESOURCES_BOTH, &r);
-	*ret = (struct recommendation){
-		.confidence_permille = history_confidence_permille(h, t),
-	};
+	*ret = (struct recommendation){0};
 	for (enum resource i = 0; i < RESOURCE_COUNT; i++) {
+		ret->confidence_permille[i] = history_confidence_permille(h, t, i);
 		/* VPA knows no peak: its limit follows the target. */
 		ret->resource[i] = (struct range_of){
 			.lower = (uint64_t)r.amount[VPA_LOWER][i],
@@ -111,6 +112,23 @@ void history_vpa_recommend(const struct history *h, const struct tuning_history 
 		if (histogram_empty(i == RESOURCE_CPU ? &h->cpu : &h->memory))
 			ret->resource[i] = (struct range_of){0};
 	}
+}
+
+/* How long memory was seen at least, which a checkpoint does not say. A container adds a weight of
+ * 1 at the end of each day's window, and the reference is the end of the first one, to the nearest
+ * midnight: so the sum tells when the last one ended. What ended long before CPU's last sample
+ * proves nothing. */
+static usec_t memory_proven(const struct history *h)
+{
+	const double day = (double)h->memory.half_life_usec;
+	double pods = (double)h->samples * SAMPLE_USEC / (double)(h->last_real - h->first_real + 1);
+	/* In half lives after the reference. Windows without end weigh twice the last one. */
+	double last = log2(h->memory.total / fmax(pods, 1.0)) - 1.0;
+	double age = (double)((int64_t)h->last_real - h->memory.reference_usec) / day;
+
+	if (histogram_empty(&h->memory) || !(last > -0.5) || age - last > 2.0)
+		return 0;
+	return MIN((usec_t)((last + 0.5) * day), h->observed_usec[RESOURCE_CPU]);
 }
 
 int history_vpa_load(const struct history_checkpoint *c, const struct tuning_history *t,
@@ -134,8 +152,10 @@ int history_vpa_load(const struct history_checkpoint *c, const struct tuning_his
 	h.last_real = c->last_real;
 	h.samples = c->samples;
 	/* As VPA's confidence: ten pods do not make a day of two hours. */
-	h.observed_usec = MIN(c->last_real - c->first_real,
-			      MIN(c->samples, UINT64_MAX / SAMPLE_USEC) * SAMPLE_USEC);
+	h.observed_usec[RESOURCE_CPU] =
+		MIN(c->last_real - c->first_real,
+		    MIN(c->samples, UINT64_MAX / SAMPLE_USEC) * SAMPLE_USEC);
+	h.observed_usec[RESOURCE_MEMORY] = memory_proven(&h);
 	*ret = h;
 	return 0;
 }

@@ -77,7 +77,7 @@ static uint64_t merged(const struct recommendation *pods, size_t count, enum res
 		if (pods[i].resource[r].target != 0)
 			items[n++] = (struct weighted){
 				value(&pods[i].resource[r], v),
-				MAX(MIN(pods[i].confidence_permille, WHOLE), WEIGHT_MIN)};
+				MAX(MIN(pods[i].confidence_permille[r], WHOLE), WEIGHT_MIN)};
 	return median(items, n);
 }
 
@@ -86,12 +86,16 @@ void prior_merge(const struct recommendation *pods, size_t count, struct prior *
 	struct prior p = {.pods = (uint32_t)count};
 
 	assert(count <= PRIOR_PODS_MAX);
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		uint32_t *sum = &p.of.confidence_permille[r];
+
 		for (size_t v = 0; v < ARRAY_SIZE(values); v++)
 			*value_of(&p.of.resource[r], v) = merged(pods, count, r, v);
-	for (size_t i = 0; i < count; i++)
-		p.of.confidence_permille += MIN(pods[i].confidence_permille, WHOLE);
-	p.of.confidence_permille = MIN(p.of.confidence_permille, WHOLE);
+		for (size_t i = 0; i < count; i++)
+			if (pods[i].resource[r].target != 0)
+				*sum = MIN(*sum + MIN(pods[i].confidence_permille[r], WHOLE),
+					   WHOLE);
+	}
 	*ret = p;
 }
 
@@ -120,34 +124,35 @@ static uint64_t widened(uint64_t upper, uint32_t from, uint32_t to)
 	return mul_div(mul_div(upper, from, from + WHOLE), to + WHOLE, to);
 }
 
-void prior_blend(const struct prior *p, const struct recommendation *own,
-		 struct recommendation *ret)
+static void blend(const struct prior *p, enum resource r, struct recommendation *own)
 {
-	uint32_t own_weight = MIN(own->confidence_permille, WHOLE);
-	uint32_t weight = MIN(p->of.confidence_permille, WHOLE) * (WHOLE - own_weight) / WHOLE;
+	const struct range_of *known = &p->of.resource[r];
+	uint32_t *confidence = &own->confidence_permille[r], own_weight = MIN(*confidence, WHOLE);
+	uint32_t weight = MIN(p->of.confidence_permille[r], WHOLE) * (WHOLE - own_weight) / WHOLE;
 	uint32_t whole = own_weight + weight;
-	struct recommendation blend = *own;
+	struct range_of mine = own->resource[r], *to = &own->resource[r];
 
-	*ret = *own;
-	if (weight == 0)
+	if (weight == 0 || known->target == 0)
 		return;
-	blend.confidence_permille = MIN(whole, WHOLE);
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		const struct range_of *known = &p->of.resource[r];
-		struct range_of mine = own->resource[r], *to = &blend.resource[r];
-
-		if (known->target == 0)
-			continue;
-		if (mine.target == 0) {
-			*to = *known;
-			continue;
-		}
-		mine.upper = widened(mine.upper, own->confidence_permille, whole);
+	if (mine.target == 0) {
+		*to = *known;
+	} else {
+		mine.upper = widened(mine.upper, *confidence, whole);
 		for (size_t v = 0; v < ARRAY_SIZE(values); v++)
 			*value_of(to, v) = mul_div(value(&mine, v), own_weight, whole) +
 					   mul_div(value(known, v), weight, whole);
 		/* What was seen here is not doubted. */
 		to->peak = MAX(to->peak, mine.peak);
 	}
-	*ret = blend;
+	*confidence = MIN(whole, WHOLE);
+}
+
+void prior_blend(const struct prior *p, const struct recommendation *own,
+		 struct recommendation *ret)
+{
+	struct recommendation r = *own;
+
+	for (enum resource i = 0; i < RESOURCE_COUNT; i++)
+		blend(p, i, &r);
+	*ret = r;
 }

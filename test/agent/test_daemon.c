@@ -229,13 +229,13 @@ static void test_clock_that_jumps(void)
 	rig_add(&r, "a.service", 200, 64 * MIB);
 	CHECK_EQ(rig_start(&r), 0);
 	rig_run(&r, 60, step_burn_800);
-	observed = r.daemon->units.items[0]->control.history.observed_usec;
+	observed = r.daemon->units.items[0]->control.history.observed_usec[RESOURCE_CPU];
 	r.real += USEC_PER_DAY;
 	rig_run(&r, 10, step_burn_800);
 	r.real -= 2 * USEC_PER_DAY;
 	rig_run(&r, 10, step_burn_800);
 	CHECK_EQ(r.events[EVENT_CLOCK_JUMPED], 2);
-	CHECK(r.daemon->units.items[0]->control.history.observed_usec > observed);
+	CHECK(r.daemon->units.items[0]->control.history.observed_usec[RESOURCE_CPU] > observed);
 	control_review(&r.daemon->units.items[0]->control,
 		       &(struct control_context){.tuning = &r.daemon->config.tuning,
 						 .node_milli = 4000,

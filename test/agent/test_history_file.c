@@ -33,6 +33,7 @@ static void live(struct history *h, const struct tuning_history *t, usec_t from,
 
 		history_add_cpu(h, &r, now);
 		history_add_memory(h, t, 100 * MIB + next_random(50 * MIB), false, now);
+		history_observe_memory(h, USEC_PER_MIN - 1);
 	}
 }
 
@@ -79,7 +80,8 @@ static void test_exact(void)
 		CHECK_EQ(history_store_get(&loaded, "unit:a.service", t, &back), 0);
 		CHECK(same_histogram(&back.history.cpu, &r.history.cpu));
 		CHECK(same_histogram(&back.history.memory, &r.history.memory));
-		CHECK_EQ(back.history.observed_usec, r.history.observed_usec);
+		CHECK(memcmp(back.history.observed_usec, r.history.observed_usec,
+			     sizeof r.history.observed_usec) == 0);
 		CHECK_EQ(back.history.window_end_real, r.history.window_end_real);
 		CHECK_EQ(back.history.window_peak, r.history.window_peak);
 		CHECK_EQ(back.seen_realtime_usec, r.seen_realtime_usec);
@@ -113,7 +115,8 @@ static void test_half_life(void)
 		history_record_drop(&back);
 		CHECK_EQ(history_store_get(&s, "a", &t, &back), 0);
 		CHECK_EQ(back.history.cpu.half_life_usec, t.half_life_usec);
-		CHECK_EQ(back.history.observed_usec, r.history.observed_usec);
+		CHECK(memcmp(back.history.observed_usec, r.history.observed_usec,
+			     sizeof r.history.observed_usec) == 0);
 		CHECK_EQ(back.history.window_end_real, 0);
 		for (double p = 0.05; p < 1; p += 0.1) {
 			CHECK(histogram_percentile(&back.history.cpu, p) ==

@@ -161,7 +161,7 @@ static void test_newer(void)
 
 	save(history_state.version + 1, "whatever\n", 9);
 	CHECK_EQ(run(NULL, OUTPUT_TABLE), CTL_ERROR);
-	CHECK(says("/history:1: written by a newer version of vscaled\n") && says("version  2\n"));
+	CHECK(says("/history:1: written by a newer version of vscaled\n") && says("version  3\n"));
 	CHECK_EQ(history_load(dir, aside, &s), -EPROTONOSUPPORT);
 	CHECK_EQ(s.count, 0);
 	CHECK_STR(aside, "history.newer-1");
@@ -195,6 +195,16 @@ static void test_earlier_formats(void)
 	history_recommend(&r.history, t, 1, &want);
 	CHECK(want.resource[RESOURCE_CPU].peak >= 700 && want.resource[RESOURCE_CPU].peak < 900);
 	CHECK(want.resource[RESOURCE_MEMORY].target >= 400 * MIB);
+	/* Version 1 has one observed time: CPU's, which does not vouch for memory. */
+	CHECK_EQ(r.history.observed_usec[RESOURCE_CPU], USEC_PER_MIN);
+	CHECK_EQ(r.history.observed_usec[RESOURCE_MEMORY], 0);
+	/* Saved beside one of this version. */
+	put(&s, "unit:a.service", START);
+	free(STEAL(text));
+	CHECK_EQ(history_encode(&s, &text, &len), 0);
+	history_store_free(&s);
+	CHECK_EQ(history_decode(text, len, &s), 0);
+	CHECK_EQ(s.count, 3);
 }
 
 int main(void)

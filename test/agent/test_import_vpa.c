@@ -267,7 +267,7 @@ static void test_default_algorithm(void)
 	CHECK_EQ(history_store_get(&s, KEY, t, &rec), 0);
 	CHECK(rec.history.cpu.total > 599 * c.cpu.total &&
 	      rec.history.cpu.total < 601 * c.cpu.total);
-	CHECK_EQ(history_confidence_permille(&rec.history, t), 4999);
+	CHECK_EQ(history_confidence_permille(&rec.history, t, RESOURCE_CPU), 4999);
 	history_recommend(&rec.history, t, 1, &got);
 	vpa_says(&c, &want);
 	for (int r = 0; r < RESOURCE_COUNT; r++) {
@@ -275,6 +275,64 @@ static void test_default_algorithm(void)
 
 		CHECK(got.resource[r].target <= vpa && got.resource[r].target >= vpa / 110 * 100);
 	}
+}
+
+static void memory_imported(const struct vpa_checkpoint *c, usec_t least, usec_t most,
+			    const char *said)
+{
+	const struct tuning_history *t = &tuning_default.history;
+	OWN(history_store_free) struct history_store s = {0};
+	OWN(history_record_drop) struct history_record rec = {0};
+
+	forget();
+	write_input(c, true);
+	CHECK_EQ(RUN(), CTL_OK);
+	CHECK(strstr(out_text, said) != NULL);
+	load(&s);
+	CHECK_EQ(history_store_get(&s, KEY, t, &rec), 0);
+	fprintf(stderr, "memory for %llu h: %s",
+		(unsigned long long)(rec.history.observed_usec[RESOURCE_MEMORY] / USEC_PER_HOUR),
+		out_text);
+	CHECK(rec.history.observed_usec[RESOURCE_MEMORY] >= least);
+	CHECK(rec.history.observed_usec[RESOURCE_MEMORY] <= most);
+	CHECK(rec.history.observed_usec[RESOURCE_CPU] > 4 * USEC_PER_DAY);
+}
+
+/* Days of CPU, with and without memory: CPU's time never counts as memory's. */
+static void test_memory(void)
+{
+	const struct checkpoint none = {.reference_usec = HISTOGRAM_YEAR_1_USEC};
+	struct vpa_checkpoint c, early;
+
+	make_checkpoint(MINUTES, &c);
+	memory_imported(&c, 3 * USEC_PER_DAY, 5 * USEC_PER_DAY, "; of memory: ");
+	/* The recommender was restarted every day, or metrics had no memory. */
+	early = c;
+	early.memory = none;
+	memory_imported(&early, 0, 0, "; of memory: none\n");
+	/* It was seen for minutes, at the beginning or at the end. */
+	early.memory = (struct checkpoint){.reference_usec = c.memory.reference_usec,
+					   .total = 1,
+					   .count = 1,
+					   .buckets = {{60, 10000}}};
+	memory_imported(&early, 0, 0, "; of memory: none\n");
+	early.memory.reference_usec = (int64_t)(now / USEC_PER_DAY * USEC_PER_DAY);
+	memory_imported(&early, 0, 0, "; of memory: none\n");
+	/* It ended three days before CPU did. */
+	make_checkpoint(2 * 24 * 60, &early);
+	early.cpu = c.cpu;
+	early.last_sample = c.last_sample;
+	early.samples = c.samples;
+	memory_imported(&early, 0, 0, "; of memory: none\n");
+	/* Next to nothing is left of it. */
+	early.memory = c.memory;
+	early.memory.total *= 1e-9;
+	memory_imported(&early, 0, 0, "; of memory: none\n");
+	/* Ten pods count for one. */
+	early = c;
+	early.samples *= 10;
+	early.memory.total *= 10;
+	memory_imported(&early, 3 * USEC_PER_DAY, 5 * USEC_PER_DAY, "; of memory: ");
 }
 
 static void test_kept(void)
@@ -493,6 +551,7 @@ int main(void)
 	snprintf(input, sizeof input, "%s/input", folder);
 	test_equal();
 	test_default_algorithm();
+	test_memory();
 	test_kept();
 	test_workload();
 	test_refused();

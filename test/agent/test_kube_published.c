@@ -19,7 +19,7 @@ static struct kube_published sample(void)
 		.request = {100, 64 * MIB},
 		.limit = {LIMIT_MAX, 256 * MIB},
 		.own = {.resource = {{50, 100, 200, 150}, {MIB, 123456789, GIB, 123456789}},
-			.confidence_permille = 42},
+			.confidence_permille = {42, 17}},
 		.samples = 3600,
 		.reason = "throttled",
 	};
@@ -38,7 +38,8 @@ static void test_round(void)
 	text = cJSON_PrintUnformatted(root);
 	CHECK_EQ(kube_published_read(text, "app", &got, shown), 0);
 	CHECK_EQ(got.samples, 3600);
-	CHECK_EQ(got.own.confidence_permille, 42);
+	CHECK_EQ(got.own.confidence_permille[RESOURCE_CPU], 42);
+	CHECK_EQ(got.own.confidence_permille[RESOURCE_MEMORY], 17);
 	CHECK(memcmp(&got.own.resource[RESOURCE_CPU], &p.own.resource[RESOURCE_CPU],
 		     sizeof(struct range_of)) == 0);
 	/* Never less than what is needed. */

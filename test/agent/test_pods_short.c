@@ -69,8 +69,8 @@ static void test_between_samples(enum cgroup_driver driver)
 	end_job(&r);
 	rec = stored(&r);
 	CHECK_EQ(rec.history.samples, 1);
-	CHECK(rec.history.observed_usec >= 2 * USEC_PER_SEC &&
-	      rec.history.observed_usec <= 4 * USEC_PER_SEC);
+	CHECK(rec.history.observed_usec[RESOURCE_CPU] >= 2 * USEC_PER_SEC &&
+	      rec.history.observed_usec[RESOURCE_CPU] <= 4 * USEC_PER_SEC);
 	CHECK(histogram_percentile(&rec.history.cpu, 0.9) >= 0.075);
 	CHECK(histogram_percentile(&rec.history.memory, 0.9) >= 30.0 * MIB);
 	history_record_drop(&rec);
@@ -89,8 +89,8 @@ static void test_within_startup(void)
 	end_job(&r);
 	rec = stored(&r);
 	CHECK(histogram_percentile(&rec.history.cpu, 0.99) >= 0.2);
-	CHECK(rec.history.observed_usec >= 18 * USEC_PER_SEC &&
-	      rec.history.observed_usec <= 24 * USEC_PER_SEC);
+	CHECK(rec.history.observed_usec[RESOURCE_CPU] >= 18 * USEC_PER_SEC &&
+	      rec.history.observed_usec[RESOURCE_CPU] <= 24 * USEC_PER_SEC);
 	history_record_drop(&rec);
 	rig_close(&r);
 }
@@ -222,7 +222,7 @@ static void test_stored_without_kind(bool runs)
 	rec.history.samples = 1000;
 	rec.history.first_real = r.real - USEC_PER_DAY;
 	rec.history.last_real = r.real;
-	rec.history.observed_usec = runs ? USEC_PER_HOUR : 23 * USEC_PER_HOUR;
+	rec.history.observed_usec[RESOURCE_CPU] = runs ? USEC_PER_HOUR : 23 * USEC_PER_HOUR;
 	CHECK_EQ(history_store_put(s, "default/api/app", &rec), 0);
 	history_record_drop(&rec);
 	CHECK_EQ(samples_of(&r, "api-a", kinds[!runs]), 0);

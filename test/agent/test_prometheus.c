@@ -165,7 +165,8 @@ static void test_history(void)
 			(unsigned long long)want.resource[r].target, 100 * apart);
 		CHECK(apart > -0.05 && apart < 0.05);
 	}
-	CHECK(got.confidence_permille >= 1000);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		CHECK(got.confidence_permille[r] >= 1000);
 	history_drop(&own);
 	history_drop(&past);
 }

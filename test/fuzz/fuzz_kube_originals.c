@@ -24,7 +24,9 @@ static void read_published(const char *text)
 		require(p.samples == 7 && shown[0] == 7 && shown[1] == 7, "touched");
 		return;
 	}
-	require(p.samples > 0 && p.own.confidence_permille <= 1000, "confidence");
+	require(p.samples > 0 && p.own.confidence_permille[RESOURCE_CPU] <= 1000 &&
+			p.own.confidence_permille[RESOURCE_MEMORY] <= 1000,
+		"confidence");
 	require(prior_is_possible(&p.own), "not a recommendation");
 }
 

@@ -24,7 +24,8 @@ trap stop EXIT
 # A sample a minute until now: cAdvisor's metrics of one container in each of two pods.
 awk -v end="$(date +%s)" '
 	function series(metric, pod) {
-		return metric "{namespace=\"default\",pod=\"" pod "\",container=\"app\"}"
+		return metric "{namespace=\"default\",pod=\"" pod "\",container=\"app\"" \
+			(metric ~ /cpu/ ? ",kind=\"cpu\"" : "") "}"
 	}
 	BEGIN {
 		pods["web-5d8f-x2k4p"] = 1

@@ -44,7 +44,7 @@ static void add_sized_kin(const char *name, const char *owner, const char *label
 		.limit = {LIMIT_MAX, LIMIT_MAX},
 		.own = {.resource = {{milli / 2, milli, milli * 2, milli},
 				     {bytes / 2, bytes, bytes * 2, bytes}},
-			.confidence_permille = 500},
+			.confidence_permille = {500, 500}},
 		.samples = 36000,
 	};
 

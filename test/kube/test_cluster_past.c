@@ -60,18 +60,35 @@ static void test_answered(const char *url)
 	fprintf(stderr, "target %llu m, %llu MiB, observed %llu h\n",
 		(unsigned long long)rec->resource[RESOURCE_CPU].target,
 		(unsigned long long)(rec->resource[RESOURCE_MEMORY].target / MIB),
-		(unsigned long long)(app(&c)->control.history.observed_usec / USEC_PER_HOUR));
+		(unsigned long long)(app(&c)->control.history.observed_usec[RESOURCE_CPU] /
+				     USEC_PER_HOUR));
 	CHECK(rec->resource[RESOURCE_CPU].target >= 600);
 	CHECK(rec->resource[RESOURCE_CPU].target <= 800);
 	CHECK(rec->resource[RESOURCE_MEMORY].target >= 200 * MIB);
 	CHECK(rec->resource[RESOURCE_MEMORY].target <= 250 * MIB);
-	CHECK(app(&c)->control.history.observed_usec > 7 * USEC_PER_DAY);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		CHECK(app(&c)->control.history.observed_usec[r] > 7 * USEC_PER_DAY);
 	CHECK_EQ(crig_control(&c, "/v1/units/default/web-7f9c-new11/app", &page), 200);
 	CHECK(strstr(page, "\"past_samples\":0") == NULL);
 	free(page);
 	rig_run(&c.rig, 60, burn_50);
 	CHECK_EQ(c.rig.events[EVENT_PAST_ADDED], 1); /* and not again */
 	CHECK_EQ(c.rig.events[EVENT_PAST_FAILED], 0);
+	crig_close(&c);
+}
+
+/* The server has CPU alone: nothing is known of memory. */
+static void test_cpu_alone(const char *url)
+{
+	const struct history *h;
+
+	open_with(url, ", matchers: 'kind=\"cpu\"'");
+	CHECK(crig_until(&c, 200, burn_50, has_past));
+	rig_run(&c.rig, 30, burn_50);
+	h = &app(&c)->control.history;
+	CHECK(h->observed_usec[RESOURCE_CPU] > 7 * USEC_PER_DAY);
+	CHECK(h->observed_usec[RESOURCE_MEMORY] < USEC_PER_HOUR);
+	CHECK_EQ(c.rig.events[EVENT_PAST_ADDED], 1);
 	crig_close(&c);
 }
 
@@ -94,7 +111,7 @@ static void test_nothing(const char *url)
 	rig_run(&c.rig, 200, burn_50);
 	CHECK_EQ(c.rig.events[EVENT_PAST_FAILED], 0);
 	CHECK_EQ(c.rig.events[EVENT_PAST_ADDED], 0);
-	CHECK(app(&c)->control.history.observed_usec < USEC_PER_HOUR);
+	CHECK(app(&c)->control.history.observed_usec[RESOURCE_CPU] < USEC_PER_HOUR);
 	crig_close(&c);
 }
 
@@ -105,6 +122,7 @@ int main(void)
 	if (url == NULL || unreachable == NULL)
 		return check_skip("VSCALED_PROMETHEUS is not set: run prometheus_history.sh");
 	test_answered(url);
+	test_cpu_alone(url);
 	test_failed(unreachable, "");
 	test_failed(url, ", matchers: 'no-matcher'");
 	test_nothing(url);

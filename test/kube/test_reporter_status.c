@@ -145,7 +145,7 @@ static void fill_pod(struct reporter_view *v, const struct kube_pod *pod)
 			.limit = {900, 300 * MIB},
 			.own = {.resource = {{640, 850, 1700, 880},
 					     {201 * MIB, 230 * MIB, 470 * MIB, 260 * MIB}},
-				.confidence_permille = 486},
+				.confidence_permille = {486, 486}},
 			.samples = 42000,
 			.reason = "throttled",
 		};
@@ -184,7 +184,7 @@ static void test_status_is_short(void)
 		CHECK_EQ(kube_published_read(text, containers[i].name, &got, shown), 0);
 		CHECK_EQ(got.own.resource[CPU].target, 850);
 		CHECK_EQ(got.own.resource[RESOURCE_MEMORY].peak, 260 * MIB);
-		CHECK_EQ(got.own.confidence_permille, 486);
+		CHECK_EQ(got.own.confidence_permille[CPU], 486);
 		v->published[i].own.resource[CPU].lower += 10;
 	}
 	reporter_status_keep(text, v);

@@ -136,6 +136,7 @@ void rig_fill_history(struct rig *r, uint64_t milli, uint64_t bytes, usec_t span
 		r->now_real += piece;
 		history_add_cpu(&r->c.history, &rates, r->now_real);
 		history_add_memory(&r->c.history, &r->t.history, bytes, false, r->now_real);
+		history_observe_memory(&r->c.history, piece);
 	}
 }
 

@@ -30,7 +30,7 @@ static void test_day_then_more(void)
 	/* Once, for the margin above its 180m. */
 	CHECK(r.count[KNOB_CPU_MAX] <= 1);
 	CHECK(sim_milli(&r.sim) <= 250);
-	CHECK(r.c.recommendation.confidence_permille >= 990);
+	CHECK(r.c.recommendation.confidence_permille[RESOURCE_CPU] >= 990);
 	r.sim.load = sim_steady(1, 800);
 	r.max_milli = 0;
 	CHECK(rig_until(&r, has_80, USEC_PER_MIN) <= 10 * USEC_PER_SEC);

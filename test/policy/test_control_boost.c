@@ -75,7 +75,7 @@ static void test_history(enum algorithm algorithm)
 	CHECK(sim_milli(&r.sim) >= 2000);
 	CHECK(histogram_empty(&r.c.history.cpu));
 	CHECK_EQ(r.c.history.samples, 0);
-	CHECK_EQ(r.c.history.observed_usec, 0);
+	CHECK_EQ(r.c.history.observed_usec[RESOURCE_CPU], 0);
 	CHECK_EQ(recent_max_get(&r.c.cpu.recent), 0);
 	/* The memory that the start used counts. */
 	if (algorithm == ALGORITHM_DEFAULT)

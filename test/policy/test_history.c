@@ -99,7 +99,7 @@ static void test_unseen_time(void)
 	for (int i = 0; i < 3600; i++)
 		add(&h, USEC_PER_SEC, 500, &now);
 	add(&h, USEC_PER_DAY, 0, &now);
-	CHECK_EQ(h.observed_usec, USEC_PER_HOUR + 5 * USEC_PER_MIN);
+	CHECK_EQ(h.observed_usec[RESOURCE_CPU], USEC_PER_HOUR + 5 * USEC_PER_MIN);
 	CHECK(within(cpu_of(&h, &t).target, 500, 50));
 }
 
@@ -221,24 +221,26 @@ static void test_confidence(void)
 	usec_t now = START;
 
 	history_init(&h, &t);
-	CHECK_EQ(history_confidence_permille(&h, &t), 0);
+	CHECK_EQ(history_confidence_permille(&h, &t, RESOURCE_CPU), 0);
 	/* Six hours in seconds: 21600 samples, a quarter of a day. */
 	for (int i = 0; i < 6 * 3600; i++)
 		add(&h, USEC_PER_SEC, 200, &now);
-	CHECK_EQ(history_confidence_permille(&h, &t), 250);
+	CHECK_EQ(history_confidence_permille(&h, &t, RESOURCE_CPU), 250);
 	/* A week without the container adds nothing. */
 	now += 7 * USEC_PER_DAY;
 	add(&h, USEC_PER_SEC, 200, &now);
-	CHECK_EQ(history_confidence_permille(&h, &t), 250);
+	CHECK_EQ(history_confidence_permille(&h, &t, RESOURCE_CPU), 250);
 	for (int i = 0; i < 18 * 60; i++)
 		add(&h, USEC_PER_MIN, 200, &now);
-	CHECK_EQ(history_confidence_permille(&h, &t), 1000);
+	CHECK_EQ(history_confidence_permille(&h, &t, RESOURCE_CPU), 1000);
 	history_recommend(&h, &t, 1, &r);
-	CHECK_EQ(r.confidence_permille, 1000);
+	CHECK_EQ(r.confidence_permille[RESOURCE_CPU], 1000);
+	/* Nothing vouches for memory. */
+	CHECK_EQ(r.confidence_permille[RESOURCE_MEMORY], 0);
 	CHECK(r.resource[RESOURCE_CPU].lower < r.resource[RESOURCE_CPU].target);
 	CHECK(r.resource[RESOURCE_CPU].upper > r.resource[RESOURCE_CPU].target);
 	t.confidence_usec = 0;
-	CHECK(history_confidence_permille(&h, &t) >= 1000);
+	CHECK(history_confidence_permille(&h, &t, RESOURCE_CPU) >= 1000);
 }
 
 /* One peak per window; the highest of the last windows, fading. */
@@ -293,7 +295,7 @@ static void test_clock(void)
 			history_add_memory(&h, &t, 50 * MIB, false, now);
 			CHECK(within(cpu_of(&h, &t).target, cpu.target, 10));
 			CHECK(within(memory_of(&h, &t).peak, memory.peak, 10));
-			CHECK_EQ(history_confidence_permille(&h, &t), 2000);
+			CHECK_EQ(history_confidence_permille(&h, &t, RESOURCE_CPU), 2000);
 			CHECK(h.last_real >= h.first_real);
 			/* New evidence counts at once. */
 			history_add_memory(&h, &t, 600 * MIB, false, now + 1);
@@ -309,9 +311,9 @@ static void test_empty(void)
 
 	history_init(&h, th);
 	history_recommend(&h, th, 1, &r);
-	CHECK_EQ(r.confidence_permille, 0);
 	for (enum resource i = 0; i < RESOURCE_COUNT; i++)
-		CHECK(r.resource[i].target == 0 && r.resource[i].peak == 0);
+		CHECK(r.confidence_permille[i] == 0 && r.resource[i].target == 0 &&
+		      r.resource[i].peak == 0);
 }
 
 int main(void)

@@ -77,7 +77,7 @@ static void check_algorithm(enum algorithm a)
 		     sizeof plain.resource[0]) == 0);
 	CHECK(memcmp(&both.resource[RESOURCE_CPU], &percentile.resource[RESOURCE_CPU],
 		     sizeof plain.resource[0]) == 0);
-	CHECK_EQ(both.confidence_permille, plain.confidence_permille);
+	CHECK_EQ(both.confidence_permille[RESOURCE_CPU], plain.confidence_permille[RESOURCE_CPU]);
 }
 
 /* A member that policy_rule_equal() does not compare would keep a changed rule from taking effect.

@@ -13,12 +13,14 @@ static struct range_of range(uint64_t target)
 
 static struct recommendation pod(uint64_t milli, uint64_t bytes, uint32_t confidence)
 {
-	struct recommendation r = {.confidence_permille = confidence};
+	struct recommendation r = {0};
+	const uint64_t amounts[RESOURCE_COUNT] = {milli, bytes};
 
-	if (milli != 0)
-		r.resource[RESOURCE_CPU] = range(milli);
-	if (bytes != 0)
-		r.resource[RESOURCE_MEMORY] = range(bytes);
+	for (enum resource i = 0; i < RESOURCE_COUNT; i++)
+		if (amounts[i] != 0) {
+			r.resource[i] = range(amounts[i]);
+			r.confidence_permille[i] = confidence;
+		}
 	return r;
 }
 
@@ -57,30 +59,30 @@ static void test_merge(void)
 	prior_merge(NULL, 0, &p);
 	CHECK_EQ(p.pods, 0);
 	CHECK_EQ(cpu_target(&p), 0);
-	CHECK_EQ(p.of.confidence_permille, 0);
+	CHECK_EQ(p.of.confidence_permille[RESOURCE_CPU], 0);
 	pods[0] = pod(100, MIB, 40);
 	prior_merge(pods, 1, &p);
 	CHECK_EQ(p.pods, 1);
 	CHECK_EQ(cpu_target(&p), 100);
 	CHECK_EQ(p.of.resource[RESOURCE_MEMORY].peak, MIB + MIB / 2);
-	CHECK_EQ(p.of.confidence_permille, 40);
+	CHECK_EQ(p.of.confidence_permille[RESOURCE_CPU], 40);
 	/* One that is far off does not count among three of equal confidence. */
 	pods[1] = pod(110, 2 * MIB, 40);
 	pods[2] = pod(60000, 0, 40);
 	prior_merge(pods, 3, &p);
 	CHECK_EQ(cpu_target(&p), 110);
-	CHECK_EQ(p.of.confidence_permille, 120);
+	CHECK_EQ(p.of.confidence_permille[RESOURCE_CPU], 120);
 	/* Memory is known of two of them: the higher one. */
 	CHECK_EQ(p.of.resource[RESOURCE_MEMORY].target, 2 * MIB);
 	/* A long history outweighs many short ones, and none counts for more than a whole. */
-	pods[0].confidence_permille = 900;
+	pods[0].confidence_permille[RESOURCE_CPU] = 900;
 	prior_merge(pods, 3, &p);
 	CHECK_EQ(cpu_target(&p), 100);
-	pods[2].confidence_permille = UINT32_MAX;
-	pods[1].confidence_permille = 200;
+	pods[2].confidence_permille[RESOURCE_CPU] = UINT32_MAX;
+	pods[1].confidence_permille[RESOURCE_CPU] = 200;
 	prior_merge(pods, 3, &p);
 	CHECK_EQ(cpu_target(&p), 110);
-	CHECK_EQ(p.of.confidence_permille, 1000);
+	CHECK_EQ(p.of.confidence_permille[RESOURCE_CPU], 1000);
 	for (size_t i = 0; i < PRIOR_PODS_MAX; i++)
 		pods[i] = pod(1 + (i * 31) % PRIOR_PODS_MAX, MIB, 0);
 	prior_merge(pods, PRIOR_PODS_MAX, &p);
@@ -102,13 +104,14 @@ static void test_fades(void)
 
 	prior_merge(&known, 1, &p);
 	for (uint32_t confidence = 0; confidence <= 1200; confidence += 50) {
-		own.confidence_permille = confidence;
+		own.confidence_permille[RESOURCE_CPU] = confidence;
 		prior_blend(&p, &own, &got);
 		CHECK(got.resource[RESOURCE_CPU].target < before + (confidence >= 1000));
-		CHECK(confidence > 1000 || got.confidence_permille == 1000);
+		CHECK(confidence > 1000 || got.confidence_permille[RESOURCE_CPU] == 1000);
 		CHECK(prior_is_possible(&got));
 		/* Nothing is known of memory but from others. */
-		CHECK_EQ(got.resource[RESOURCE_MEMORY].target, confidence < 1000 ? GIB : 0);
+		CHECK_EQ(got.resource[RESOURCE_MEMORY].target, GIB);
+		CHECK_EQ(got.confidence_permille[RESOURCE_MEMORY], 1000);
 		before = got.resource[RESOURCE_CPU].target;
 	}
 	CHECK_EQ(got.resource[RESOURCE_CPU].target, 100);
@@ -125,7 +128,7 @@ static void test_fades(void)
 	/* Without a prior nothing changes. */
 	prior_blend(&(struct prior){0}, &own, &got);
 	CHECK_EQ(got.resource[RESOURCE_CPU].upper, 1000 * 1001);
-	CHECK_EQ(got.confidence_permille, 1);
+	CHECK_EQ(got.confidence_permille[RESOURCE_CPU], 1);
 }
 
 static void begin(struct rig *r, enum mode mode)
@@ -164,7 +167,7 @@ static void test_initial(void)
 	/* Likewise where a little is known, from a pod that started here a moment ago. */
 	begin(&r, MODE_AUTO);
 	rig_run(&r, USEC_PER_HOUR);
-	CHECK(r.c.own.confidence_permille > 0);
+	CHECK(r.c.own.confidence_permille[RESOURCE_CPU] > 0);
 	r.c.rule.mode = MODE_INITIAL;
 	r.c.initial_done = false;
 	control_await_facts(&r.c, r.sim.now + 30 * USEC_PER_SEC);
@@ -261,6 +264,59 @@ static void test_birth(void)
 	CHECK(r.c.recommendation.resource[RESOURCE_MEMORY].target > 90 * MIB);
 }
 
+/* Days of CPU, and nothing of memory. */
+static void fill_cpu(struct rig *r)
+{
+	struct cpu_rates rates = {.span_usec = USEC_PER_MIN, .demand_milli = 90};
+
+	for (usec_t done = 0; done < 3 * USEC_PER_DAY; done += USEC_PER_MIN) {
+		r->now_real += USEC_PER_MIN;
+		history_add_cpu(&r->c.history, &rates, r->now_real);
+	}
+}
+
+/* No memory limit falls before there is a day of history of memory, whatever is known of CPU: on
+ * this node or, of a workload, on others. */
+static void test_memory_for_itself(void)
+{
+	struct rig r;
+
+	begin(&r, MODE_AUTO);
+	fill_cpu(&r);
+	rig_run(&r, 2 * USEC_PER_HOUR);
+	CHECK(r.c.kernel.mem_max == 2 * GIB);
+	CHECK(sim_milli(&r.sim) < 1000);
+	rig_run(&r, 22 * USEC_PER_HOUR + 30 * USEC_PER_MIN);
+	CHECK(r.c.kernel.mem_max < 2 * GIB);
+	begin(&r, MODE_INITIAL);
+	fill_cpu(&r);
+	rig_run(&r, 11 * USEC_PER_SEC);
+	CHECK(r.c.initial_done);
+	CHECK(r.c.kernel.mem_max >= 2 * GIB * 99 / 100);
+}
+
+static void test_memory_of_kin(void)
+{
+	struct recommendation known[2] = {pod(100, 100 * MIB, 1000), pod(0, 900 * MIB, 200)};
+	struct prior prior;
+	struct rig r;
+
+	known[0].confidence_permille[RESOURCE_MEMORY] = 0;
+	prior_merge(known, 2, &prior);
+	/* Days of CPU weigh nothing beside hours of memory. */
+	CHECK_EQ(prior.of.resource[RESOURCE_MEMORY].target, 900 * MIB);
+	CHECK_EQ(prior.of.confidence_permille[RESOURCE_CPU], 1000);
+	CHECK_EQ(prior.of.confidence_permille[RESOURCE_MEMORY], 200);
+	prior_merge(known, 1, &prior);
+	begin(&r, MODE_AUTO);
+	control_set_life(&r.c, &(struct startup_life){.started_at = r.sim.now});
+	control_set_prior(&r.c, &prior);
+	rig_run(&r, 20 * USEC_PER_SEC);
+	CHECK(control_request(&r.c, RESOURCE_CPU) <= 105);
+	CHECK_EQ(control_trust(&r.c, RESOURCE_MEMORY), 0);
+	CHECK(control_trust(&r.c, RESOURCE_CPU) >= 500);
+}
+
 int main(void)
 {
 	test_possible();
@@ -270,5 +326,7 @@ int main(void)
 	test_birth();
 	test_birth_limit();
 	test_upper_bound();
+	test_memory_for_itself();
+	test_memory_of_kin();
 	return check_result();
 }

@@ -83,7 +83,7 @@ static void test_unprobed(void)
 	CHECK(r.c.history.window_peak >= 100 * MIB);
 	/* A run that ends in start-up leaves its memory, and its age. */
 	CHECK(r.c.history.samples > 0);
-	CHECK(r.c.history.observed_usec >= 9 * SEC);
+	CHECK(r.c.history.observed_usec[RESOURCE_CPU] >= 9 * SEC);
 	CHECK_EQ(control_startup_end(&r.c, &r.t, r.sim.now), start + 60 * SEC);
 	CHECK_EQ(control_startup_raise(&r.c, &r.t), start + 60 * SEC);
 	r.sim.load = sim_steady(1, 20);

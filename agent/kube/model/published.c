@@ -42,6 +42,12 @@ static bool add_amount(cJSON *o, const char *key, enum resource r, uint64_t amou
 	return cJSON_AddStringToObject(o, key, text) != NULL;
 }
 
+/* Exact to a thousandth. */
+static bool add_confidence(cJSON *o, uint32_t permille)
+{
+	return cJSON_AddNumberToObject(o, "confidence", MIN(permille, 1000u) / 1000.0) != NULL;
+}
+
 static bool add_resource(cJSON *container, const struct kube_published *p, enum resource r)
 {
 	cJSON *o = cJSON_AddObjectToObject(container, resource_names[r]);
@@ -55,7 +61,7 @@ static bool add_resource(cJSON *container, const struct kube_published *p, enum 
 	for (size_t i = 0; ok && i < ARRAY_SIZE(ranges); i++)
 		if (!p->bare || !ranges[i].bound)
 			ok = add_amount(o, ranges[i].key, r, *range_value(&range, i));
-	return ok;
+	return ok && (r == RESOURCE_CPU || add_confidence(o, p->own.confidence_permille[r]));
 }
 
 static bool add_reason(cJSON *container, const struct kube_published *p)
@@ -83,7 +89,6 @@ static cJSON *containers_of(cJSON *root)
 
 bool kube_published_add(cJSON *root, const char *container, const struct kube_published *p)
 {
-	uint32_t permille = MIN(p->own.confidence_permille, 1000u);
 	cJSON *list, *o;
 	bool ok;
 
@@ -96,8 +101,7 @@ bool kube_published_add(cJSON *root, const char *container, const struct kube_pu
 		if (p->own.resource[r].target != 0)
 			ok = add_resource(o, p, r);
 	return ok && cJSON_AddNumberToObject(o, "samples", (double)p->samples) != NULL &&
-	       cJSON_AddNumberToObject(o, "confidence", permille / 1000.0) != NULL &&
-	       add_reason(o, p);
+	       add_confidence(o, p->own.confidence_permille[RESOURCE_CPU]) && add_reason(o, p);
 }
 
 /* The first of these members that a container of list has is removed, from the last one on. */
@@ -115,8 +119,11 @@ static bool cut_members(cJSON *list, const char *const *keys, size_t count)
 				any |= cJSON_GetObjectItemCaseSensitive(o, keys[k]) != NULL;
 				cJSON_DeleteItemFromObjectCaseSensitive(o, keys[k]);
 			}
-		if (any)
-			return true;
+		if (!any)
+			continue;
+		/* Stands in an Event, too. */
+		cJSON_DeleteItemFromObjectCaseSensitive(container, "reason");
+		return true;
 	}
 	return false;
 }
@@ -165,10 +172,26 @@ static uint64_t read_amount(const struct field *n, const char *key, enum resourc
 	return field_text(n, key) != NULL ? field_quantity(n, key, r) : 0;
 }
 
+/* A share of 1, exact to a thousandth. */
+static uint32_t read_confidence(const struct field *n)
+{
+	const cJSON *j = cJSON_GetObjectItemCaseSensitive(n->json, "confidence");
+
+	if (!cJSON_IsNumber(j) || !(j->valuedouble >= 0 && j->valuedouble <= 1)) {
+		field_bad(n, "confidence", "not a number from 0 to 1");
+		return 0;
+	}
+	return (uint32_t)(j->valuedouble * 1000 + 0.5);
+}
+
 static void read_range(const struct field *container, enum resource r, struct kube_published *p)
 {
 	struct field f = field_object(container, resource_names[r]);
 	struct range_of *ret = &p->own.resource[r];
+
+	/* Earlier releases wrote CPU's alone. */
+	if (r == RESOURCE_CPU || field_has(&f, "confidence"))
+		p->own.confidence_permille[r] = read_confidence(r == RESOURCE_CPU ? container : &f);
 
 	for (size_t i = 0; f.json != NULL && i < ARRAY_SIZE(ranges); i++)
 		*range_value(ret, i) = read_amount(&f, ranges[i].key, r);
@@ -178,18 +201,6 @@ static void read_range(const struct field *container, enum resource r, struct ku
 	ret->lower = ret->upper = ret->target;
 }
 
-/* A share of 1, exact to a thousandth. */
-static uint32_t read_confidence(const struct field *container)
-{
-	const cJSON *j = cJSON_GetObjectItemCaseSensitive(container->json, "confidence");
-
-	if (!cJSON_IsNumber(j) || !(j->valuedouble >= 0 && j->valuedouble <= 1)) {
-		field_bad(container, "confidence", "not a number from 0 to 1");
-		return 0;
-	}
-	return (uint32_t)(j->valuedouble * 1000 + 0.5);
-}
-
 static int read_container(const struct field *c, struct kube_published *ret)
 {
 	struct kube_published p = {.limit = {LIMIT_MAX, LIMIT_MAX}};
@@ -197,7 +208,6 @@ static int read_container(const struct field *c, struct kube_published *ret)
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		read_range(c, r, &p);
 	p.samples = (uint64_t)field_int(c, "samples", 1, SAMPLES_MAX);
-	p.own.confidence_permille = read_confidence(c);
 	if (field_error(c) == 0 && (p.samples == 0 || !prior_is_possible(&p.own)))
 		field_bad(c, NULL, "not a recommendation");
 	if (field_error(c) == 0)

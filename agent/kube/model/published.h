@@ -5,9 +5,11 @@
  *   "recommendation":{"version":1,"containers":{"app":{
  *     "cpu":{"request":"100m","limit":"1","lowerBound":"20m","target":"50m","upperBound":"80m",
  *            "peak":"90m"},
- *     "memory":{...},"samples":3600,"confidence":0.042,"reason":"cpu: throttled"}}}
+ *     "memory":{...,"confidence":0.042},"samples":3600,"confidence":0.042,
+ *     "reason":"cpu: throttled"}}}
  *
- * request is the spec's, limit the one held; the others are from this pod's own samples alone. */
+ * request is the spec's, limit the one held; the others are from this pod's own samples alone. The
+ * confidence beside the resources is CPU's. */
 #pragma once
 
 #include "agent/kube/model/pod.h"
@@ -30,8 +32,8 @@ struct kube_published {
 /* Adds the member "recommendation" with one container to root; false: no memory. Nothing is added
  * for a container without samples. Memory is rounded up by less than 1 %. */
 bool kube_published_add(cJSON *root, const char *container, const struct kube_published *p);
-/* Removes the least important part: of the last container that has it request and limit, then lower
- * and upper bound, then the last container. False: there is nothing left. */
+/* Removes the least important part: of the last container that has it request, limit and
+ * reason, then lower and upper bound, then the last container. False: there is nothing left. */
 bool kube_published_cut(cJSON *root);
 
 /* Reads one container: own, samples, and the target under "containers" into shown (0: not there).

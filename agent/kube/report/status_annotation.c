@@ -132,7 +132,7 @@ static bool is_near(uint64_t before, uint64_t now)
 /* An upper bound without its factor 1 + 1 / confidence: that falls all the time at first. */
 static uint64_t narrow_upper(const struct recommendation *r, enum resource i)
 {
-	uint64_t permille = MAX(r->confidence_permille, 1u);
+	uint64_t permille = MAX(r->confidence_permille[i], 1u);
 
 	return mul_div(r->resource[i].upper, permille, permille + 1000);
 }
@@ -156,10 +156,14 @@ static bool ranges_are_near(const struct kube_published *before, const struct re
 
 static bool is_surer(const struct recommendation *before, const struct recommendation *now)
 {
-	uint32_t from = MIN(before->confidence_permille, 1000u);
-	uint32_t to = MIN(now->confidence_permille, 1000u);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		uint32_t from = MIN(before->confidence_permille[r], 1000u);
+		uint32_t to = MIN(now->confidence_permille[r], 1000u);
 
-	return to > from && (to >= 2 * from || to == 1000);
+		if (to > from && (to >= 2 * from || to == 1000))
+			return true;
+	}
+	return false;
 }
 
 static void keep_container(const char *former, const char *name, struct kube_published *p,

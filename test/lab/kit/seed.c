@@ -28,6 +28,7 @@ static void live(struct history *h, const char *const *what, usec_t until)
 	for (usec_t at = until - span; at < until; at += USEC_PER_MIN) {
 		history_add_cpu(h, &r, at);
 		history_add_memory(h, t, bytes, false, at);
+		history_observe_memory(h, USEC_PER_MIN);
 	}
 }
 
