@@ -22,8 +22,7 @@ static unsigned files_of(const struct cg *c)
 	return files;
 }
 
-/* True only when it certainly has no processes: lack of descriptors does not count. */
-static bool is_empty(const struct cg *c)
+bool cg_is_empty(const struct cg *c)
 {
 	struct cg_state state;
 	char text[CG_TEXT_BYTES];
@@ -38,7 +37,7 @@ int cg_levels_drop(struct cg *c)
 
 	if (r < 0)
 		return r;
-	if (is_empty(c))
+	if (cg_is_empty(c))
 		return -ENODEV;
 	cg_close(STEAL(c->inner));
 	c->inner_files = 0;

@@ -32,6 +32,10 @@
 /* What is read of both levels. */
 #define CG_LEVEL_USAGE (USAGE_THROTTLE | USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
 
+/* True only when it certainly has no processes, nor has a cgroup in it: lack of descriptors does
+ * not count. */
+bool cg_is_empty(const struct cg *c);
+
 /* Checks whether a second level has appeared, has got further limit files, or is gone. 1: one of
  * these has happened since the last check (or cg_open()); 0: nothing new; -ENODEV: the container
  * has ended; else -errno. */

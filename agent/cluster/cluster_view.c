@@ -75,8 +75,10 @@ void cluster_hook_status(void *ctx, struct status_view *v)
 	struct cluster *c = ctx;
 	const struct kube_watch_state *w = kube_watch_state(c->watch);
 	const struct kube_client_counters *n = kube_client_counters(c->client);
-	const char *trouble = c->host->name_wrong ? "no pod of this node's name runs here: "
-						    "kubernetes.nodeName or NODE_NAME is wrong"
+	const char *trouble = c->host->name_wrong  ? "no pod of this node's name runs here: "
+						     "kubernetes.nodeName or NODE_NAME is wrong"
+			      : pods_lost(c->pods) ? "no cgroup of the annotated pods is found: "
+						     "see vscalectl explain"
 			      : c->watch_trouble[0] != '\0' ? c->watch_trouble
 							    : c->write_trouble;
 

@@ -242,7 +242,9 @@ void render_explain(const struct ctl *c, const cJSON *unit)
 	render_put(&(struct screen){c, unit, RESOURCE_CPU},
 		   "[: {text:state_reason}]\n[{text:cgroup}\n]");
 	if (pod)
-		render_pod(c, pod);
+		render_pod(c, pod,
+			   strcmp(state, unit_state_names[UNIT_WAITING]) != 0 &&
+				   strcmp(state, unit_state_names[UNIT_UNMANAGED]) != 0);
 	print_resource(c, RESOURCE_CPU, json_object(unit, "cpu"), json_object(pod, "cpu"));
 	print_resource(c, RESOURCE_MEMORY, json_object(unit, "memory"), json_object(pod, "memory"));
 	print_offers(c, name, unit);

@@ -95,7 +95,7 @@ static void print_report(const struct screen *pod)
 	render_row(pod, "resize", "[{text:condition}]");
 }
 
-void render_pod(const struct ctl *c, const cJSON *pod)
+void render_pod(const struct ctl *c, const cJSON *pod, bool sized)
 {
 	const struct screen s = {c, pod, RESOURCE_CPU};
 
@@ -106,7 +106,7 @@ void render_pod(const struct ctl *c, const cJSON *pod)
 	render_row(&s, "rollout", "[{text:rollout}]");
 	print_heap(&s);
 	/* A container that is not sized has no report. */
-	if (!is_known(pod, "annotation_error"))
+	if (sized && !is_known(pod, "annotation_error"))
 		print_report(&s);
 }
 

@@ -106,7 +106,7 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_UNIT_UNMANAGED] = {
 		"unit-unmanaged", SD_ID128_MAKE(90,6c,b2,39,0d,cd,4d,af,84,f5,68,8c,b2,fe,14,9f),
 		LOG_NOTICE, WHO | F(DETAIL), 0,
-		"no longer managing {who}[ ({detail})]",
+		"not managing {who}[ ({detail})]",
 	},
 	[EVENT_CGROUP_RELEASED] = {
 		"cgroup-released", SD_ID128_MAKE(18,b3,7e,2b,0b,df,4c,63,a9,52,44,16,c3,c0,8c,bd),

@@ -15,11 +15,20 @@ struct managed *managed_find(const struct unit_table *t, const char *name)
 	return NULL;
 }
 
+enum mode managed_mode(const struct managed *m)
+{
+	const struct policy_rule *rule =
+		m->control.started_at != 0 ? &m->control.rule : managed_rule(m);
+
+	return rule != NULL ? rule->mode : MODE_OFF;
+}
+
 const char *managed_mode_name(const struct managed *m)
 {
-	bool recreate = m->control.rule.mode == MODE_AUTO && m->container.rule.in_place_or_recreate;
+	enum mode mode = managed_mode(m);
+	bool recreate = mode == MODE_AUTO && m->container.rule.in_place_or_recreate;
 
-	return recreate ? "InPlaceOrRecreate" : mode_name(m->control.rule.mode);
+	return recreate ? "InPlaceOrRecreate" : mode_name(mode);
 }
 
 struct managed *managed_of_unit(const struct unit_table *t, const char *unit)

@@ -15,6 +15,8 @@ struct managed *managed_find(const struct unit_table *t, const char *name);
 struct managed *managed_of_unit(const struct unit_table *t, const char *unit);
 /* Its rule by the present configuration and annotations; NULL: it is not managed. Borrowed. */
 const struct policy_rule *managed_rule(const struct managed *m);
+/* The one in force; of what has not been found yet the one that is to be. */
+enum mode managed_mode(const struct managed *m);
 /* As in the annotation: InPlaceOrRecreate too, which sizes as Auto. */
 const char *managed_mode_name(const struct managed *m);
 /* Has PID 1 still to answer a property call by vscaled? */

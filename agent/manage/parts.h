@@ -129,6 +129,16 @@ enum container_attach {
 };
 
 /* What the pod says of it. Written by agent/pod. */
+/* Why a running container is left alone: no cgroup with its processes is found. */
+enum unfound {
+	UNFOUND_NOT,
+	UNFOUND_POD,     /* nor is the pod's */
+	UNFOUND_DRIVER,  /* it is not in the pod's */
+	UNFOUND_SANDBOX, /* nor is it there with a runtime that the pod has named (Kata) */
+	UNFOUND_PROCESS, /* it is empty (gVisor) */
+	UNFOUND_COUNT
+};
+
 struct managed_container {
 	struct container_rule rule; /* of a container or pod level */
 	bool annotated;             /* a container: the pod names it */
@@ -141,7 +151,9 @@ struct managed_container {
 	usec_t resize_read_at;    /* an external resize was last seen under way then; 0: none */
 	usec_t counted_at;        /* the counters below were read; 0: never */
 	struct tally_counters counters;
-	struct tally_ring day;   /* TALLY_DAY_SLOT_USEC */
+	struct tally_ring day; /* TALLY_DAY_SLOT_USEC */
+	usec_t unfound_since;  /* it runs, and is not attached; 0: not so */
+	enum unfound unfound;
 	uint64_t oom_at_restart; /* kills counted at the container's last restart */
 };
 

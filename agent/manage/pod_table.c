@@ -59,6 +59,32 @@ void pods_scan_again(struct pods *pods)
 		pods->items[i]->scan = true;
 }
 
+enum unfound pod_unfound(const struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		if (m != NULL && m->container.unfound != UNFOUND_NOT)
+			return m->container.unfound;
+	}
+	return UNFOUND_NOT;
+}
+
+bool pods_lost(const struct pods *pods)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < pods->count; i++) {
+		enum unfound u = pod_unfound(pods->items[i]);
+
+		any |= u == UNFOUND_POD || u == UNFOUND_DRIVER;
+	}
+	for (size_t i = 0; any && i < pods->units->count; i++)
+		any = pods->units->items[i]->kind != UNIT_KIND_CONTAINER ||
+		      pods->units->items[i]->cgroup.cg == NULL;
+	return any;
+}
+
 void pod_scan_again(struct pod *p)
 {
 	p->scan = true;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/kube/model/namespaces.h"
+#include "agent/manage/parts.h"
 #include "agent/restore/restore.h"
 #include "cgroup/kubepods.h"
 #include "cgroup/watch.h"
@@ -59,19 +60,18 @@ struct pod {
 	struct managed *level;      /* its own cgroup; NULL: not found yet */
 	char *path;                 /* of its cgroup; NULL: not found yet */
 	uint64_t serial;            /* of its watches */
-	char error[256]; /* what is wrong with its annotations or its namespace's; "": nothing */
-	const char *why; /* static text: why nothing of it is managed; NULL: it is */
-	bool listed;     /* put since pods_list_begin() */
-	bool absent;     /* the last list lacked it, but its cgroup is there */
-	bool scan;       /* a cgroup may have appeared or be ready */
-	bool newcomers;  /* folders are watched for their limits */
-	bool concerned;  /* a limit of a container changed: its own has to be computed again */
-	bool adopting;   /* a resize by the owner is not adopted yet */
-	bool observed;   /* without a mode, by kubernetes.observe */
-	bool leaving;    /* no longer annotated: forgotten once it is handed back */
-	bool unsupported_reported; /* reported that its node is not supported */
-	bool unreachable_reported; /* reported that systemd cannot be called for it */
-	bool ending;               /* it finished or is being deleted: not written to */
+	char error[256];    /* what is wrong with its annotations or its namespace's; "": nothing */
+	const char *why;    /* static text: why nothing of it is managed; NULL: it is */
+	bool listed;        /* put since pods_list_begin() */
+	bool absent;        /* the last list lacked it, but its cgroup is there */
+	bool scan;          /* a cgroup may have appeared or be ready */
+	bool newcomers;     /* folders are watched for their limits */
+	bool concerned;     /* a limit of a container changed: its own has to be computed again */
+	bool adopting;      /* a resize by the owner is not adopted yet */
+	bool observed;      /* without a mode, by kubernetes.observe */
+	bool leaving;       /* no longer annotated: forgotten once it is handed back */
+	bool ending;        /* it finished or is being deleted: not written to */
+	const char *warned; /* static text: why it is not managed, by the last Event of that */
 };
 
 /* Its spec holds limits that vscaled sent, and its originals may be among the lost ones. */
@@ -141,6 +141,10 @@ struct pod *pods_find(const struct pods *pods, const char *uid);
 struct pod *pods_named(const struct pods *pods, const char *name);
 /* Events were lost: the cgroups of every pod are searched for again. */
 void pods_scan_again(struct pods *pods);
+/* Of its first container that is not found. */
+enum unfound pod_unfound(const struct pod *p);
+/* Is there not one managed container, and no sandbox is the reason? */
+bool pods_lost(const struct pods *pods);
 /* The container's name within its pod; of a pod level NULL. */
 const char *pod_container_of(const struct managed *m);
 /* Its container of the spec; of a unit or pod level NULL. */

@@ -70,6 +70,11 @@ struct metrics_input {
 	uint64_t reports_waiting;  /* pods whose report has not been sent yet */
 	uint64_t reports_refused;  /* pods whose last resize was refused, and still counts */
 	const char *unsupported;   /* a word, static: why nothing can be managed; NULL: it can */
+	/* Pods that cannot be managed; reason NULL: they can. */
+	struct {
+		const char *reason;
+		uint64_t pods;
+	} left_alone[5];
 	bool paused;               /* everything */
 	uint64_t boosted;          /* containers whose start is boosted */
 	usec_t last_tick_real;     /* 0: none yet */

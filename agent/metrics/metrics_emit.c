@@ -23,11 +23,18 @@ EMIT(emit_build)
 EMIT(emit_unsupported)
 {
 	(void)m;
-	if (in->unsupported == NULL)
-		return;
-	metrics_series(w, "");
-	metrics_label(w, "reason", in->unsupported);
-	metrics_value(w, 1, 0);
+	if (in->unsupported != NULL) {
+		metrics_series(w, "");
+		metrics_label(w, "reason", in->unsupported);
+		metrics_value(w, 1, 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(in->left_alone); i++) {
+		if (in->left_alone[i].reason == NULL || in->left_alone[i].pods == 0)
+			continue;
+		metrics_series(w, "");
+		metrics_label(w, "reason", in->left_alone[i].reason);
+		metrics_value(w, in->left_alone[i].pods, 0);
+	}
 }
 
 EMIT(emit_number)

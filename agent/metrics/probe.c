@@ -39,6 +39,11 @@ static bool node_right(const struct probe_input *in)
 	return !in->node_wrong;
 }
 
+static bool pods_found(const struct probe_input *in)
+{
+	return !in->pods_lost;
+}
+
 static bool units_listed(const struct probe_input *in)
 {
 	return in->units_listed || !in->standalone;
@@ -56,6 +61,8 @@ static const struct check checks[] = {
 	{"cgroup", false, "the cgroup hierarchy cannot be written", cgroup_writable},
 	{"pods", false, "the pods of the node are not listed yet", pods_listed},
 	{"node", false, "no pod of this node's name runs here: the name is wrong", node_right},
+	{"pod-cgroups", false,
+	 "no cgroup of the annotated pods is found: see vscalectl explain and doctor", pods_found},
 	{"units", false, "systemd has not listed its units yet", units_listed},
 	{"systemd", false, "the connection to systemd is lost; vscaled reconnects",
 	 systemd_connected},

@@ -17,6 +17,7 @@ struct probe_input {
 	bool kubernetes;      /* pods are managed ... */
 	bool pods_listed;     /* ... and their first list is done */
 	bool node_wrong;      /* ... and no pod in it runs here */
+	bool pods_lost;       /* ... or none of the annotated ones is found */
 	bool standalone;      /* units are managed ... */
 	bool units_listed;    /* ... and systemd has listed them */
 	bool systemd_lost;    /* the connection to PID 1, where one is needed */

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From containers to their cgroups: by the API server's report, or by the cgroup that appears. */
 #include "agent/pod/pod_find.h"
+#include "agent/apply/release.h"
 #include "agent/apply/start.h"
 #include "agent/manage/attach.h"
 #include "agent/manage/host.h"
 #include "agent/manage/inotify.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
@@ -19,6 +21,7 @@
 #include "agent/pod/pod_spec.h"
 #include "agent/pod/pods.h"
 #include "cgroup/cpuset.h"
+#include "cgroup/levels.h"
 #include "policy/base/arithmetic.h"
 #include <errno.h>
 #include <stdio.h>
@@ -326,12 +329,12 @@ static void leave_alone(struct pod *p, size_t i, const char *why)
 	managed_set_state(p->members[i].managed, UNIT_UNMANAGED, why);
 }
 
-/* Once for each pod. */
-static void warn_unreachable(struct pod *p)
+/* The runtime makes it with a process; a sandbox runtime has those elsewhere. */
+static bool has_processes(const struct host *host, const char *path)
 {
-	if (!p->unreachable_reported)
-		pod_warn(p, "SystemdUnreachable", "Resize", pod_unreachable_why);
-	p->unreachable_reported = true;
+	OWN(drop_cg) struct cg *cg = NULL;
+
+	return cg_open(host->root, path, &cg) < 0 || !cg_is_empty(cg);
 }
 
 static void start(struct pod *p, size_t i, const struct pod_child *child, bool guessed)
@@ -353,9 +356,13 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 		return;
 	if (pod_out_of_reach(m, child->path)) {
 		leave_alone(p, i, pod_unreachable_why);
-		warn_unreachable(p);
+		pod_warn_unmanaged(p, "SystemdUnreachable", pod_unreachable_why);
 		if (!spec_is_owners(m, c))
 			pod_put_back(m, child->path);
+		return;
+	}
+	if (!has_processes(p->pods->host, child->path)) {
+		p->scan |= m->container.unfound == UNFOUND_NOT;
 		return;
 	}
 	managed_attach_tried(m);
@@ -453,4 +460,88 @@ void pod_scan(struct pod *p)
 	 * search. */
 	if (waited && !p->newcomers)
 		cg_watch_forget(p->pods->inotify->watch, COOKIE_NEWCOMER | p->serial);
+}
+
+/* --- what is not found --- */
+
+/* As long as the reports of a kubelet that is well may be behind its node, twice. */
+#define UNFOUND_USEC (20 * USEC_PER_SEC)
+
+static const char *const unfound_why[UNFOUND_COUNT] = {
+	[UNFOUND_POD] =
+		"the pod's cgroup is not found: set kubernetes.cgroupPrefix to the kubelet's "
+		"--cgroup-root; see vscalectl doctor",
+	[UNFOUND_DRIVER] =
+		"it has no cgroup in the pod's: let kubelet and container runtime use the "
+		"same cgroup driver, and restart the pod",
+	[UNFOUND_SANDBOX] = "its runtime (runtimeClassName) makes no cgroup for it, as Kata "
+			    "Containers: remove vscaled.dev/mode",
+	[UNFOUND_PROCESS] = "its cgroup has no processes, as with gVisor, which has them in the "
+			    "sandbox's: remove vscaled.dev/mode",
+};
+
+/* The kubelet reports that it runs. */
+static bool is_awaited(const struct pod *p, size_t i)
+{
+	const struct managed *m = p->members[i].managed;
+
+	return m->container.annotated && m->cgroup.cg == NULL && p->spec->containers[i].running &&
+	       !p->ending && m->state != UNIT_RESTORED && m->originals.trust != ORIGINALS_UNKNOWN;
+}
+
+static enum unfound why_unfound(const struct pod *p, size_t i)
+{
+	static struct pod_children all;
+	const struct pod_child *child;
+
+	if (p->path == NULL)
+		return UNFOUND_POD;
+	all.count = 0;
+	kubepods_children(p->pods->host->root, p->path, note_child, &all);
+	child = pod_child_of_id(&all, p->spec->containers[i].id);
+	if (child == NULL)
+		return p->spec->runtime_class ? UNFOUND_SANDBOX : UNFOUND_DRIVER;
+	return has_processes(p->pods->host, child->path) ? UNFOUND_NOT : UNFOUND_PROCESS;
+}
+
+static void note_unfound(struct pod *p, size_t i, enum unfound u)
+{
+	struct managed *m = p->members[i].managed;
+	bool same = m->container.unfound == u;
+
+	m->container.unfound = u;
+	pod_set_level_rule(p);
+	if (u == UNFOUND_NOT && m->state == UNIT_UNMANAGED && m->container.annotated)
+		managed_set_state(m, UNIT_WAITING, NULL);
+	if (u == UNFOUND_NOT)
+		return;
+	leave_alone(p, i, unfound_why[u]);
+	unit_update_blocked(m);
+	if (!same)
+		message_unmanaged(m, unfound_why[u]);
+	pod_warn_unmanaged(p, "CgroupMissing", unfound_why[u]);
+	/* Sized by an earlier release of vscaled. */
+	if (u == UNFOUND_PROCESS && persist_has(m) && !m->hand_back.done)
+		lifecycle_release(m, unfound_why[u]);
+}
+
+void pod_check_found(struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		struct managed *m = p->members[i].managed;
+
+		if (m == NULL)
+			continue;
+		if (!is_awaited(p, i) && m->container.unfound != UNFOUND_NOT)
+			note_unfound(p, i, UNFOUND_NOT);
+		/* Without a watch containers end and start unseen. */
+		if (!is_awaited(p, i) || !p->pods->live)
+			m->container.unfound_since = 0;
+		else if (m->container.unfound_since == 0)
+			m->container.unfound_since = m->wake->now;
+		if (m->container.unfound_since != 0 &&
+		    m->wake->now - m->container.unfound_since >= UNFOUND_USEC &&
+		    m->state != UNIT_UNMANAGED)
+			note_unfound(p, i, why_unfound(p, i));
+	}
 }

@@ -10,6 +10,8 @@ struct pods;
 
 /* Searches for the cgroups of the pod now. */
 void pod_scan(struct pod *p);
+/* With every sample: leaves alone what runs and has not been found for long. */
+void pod_check_found(struct pod *p);
 /* Watches the folders in which pods appear. */
 void pods_watch_parents(struct pods *pods);
 void pods_unwatch(struct pods *pods);

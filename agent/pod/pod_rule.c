@@ -67,6 +67,7 @@ bool pod_is_sized(const struct pod *p)
 		const struct managed *m = p->members[i].managed;
 
 		if (m != NULL && m->container.annotated &&
+		    m->container.unfound != UNFOUND_PROCESS &&
 		    m->container.rule.rule.mode != MODE_OFF && m->state != UNIT_RESTORED)
 			return true;
 	}

@@ -230,7 +230,7 @@ void pods_put(struct pods *pods, struct kube_pod *spec)
 	pod_apply_rules(p);
 	if (pods->host->unsupported != NULL) {
 		kube_pod_free(old);
-		unsupported_report(p);
+		pod_warn_unmanaged(p, "NodeUnsupported", p->why);
 		return;
 	}
 	pod_recover(p);
@@ -418,6 +418,7 @@ void pods_tick(struct pods *pods, bool review)
 		struct pod *p = pods->items[i - 1];
 
 		pod_spec_settle(p);
+		pod_check_found(p);
 		sweep(p);
 		if (p->leaving && !pod_hand_back_due(p) && !level_hand_back_due(p) &&
 		    !report_unsent(p))
@@ -432,13 +433,12 @@ void pods_tick(struct pods *pods, bool review)
 		pods_watch_parents(pods);
 }
 
-void unsupported_report(struct pod *p)
+void pod_warn_unmanaged(struct pod *p, const char *reason, const char *why)
 {
-	const struct pod_hooks *h = &p->pods->hooks;
 	const struct annotation_input input = pod_annotations(p->pods, p->spec);
 
-	if (p->unsupported_reported || h->note == NULL || !annotation_opted_in(&input))
+	if (why == NULL || p->warned == why || !annotation_opted_in(&input))
 		return;
-	p->unsupported_reported = true;
-	h->note(h->ctx, p->spec, "Warning", "NodeUnsupported", "Resize", p->why);
+	p->warned = why;
+	pod_warn(p, reason, "Resize", why);
 }

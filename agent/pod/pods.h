@@ -44,5 +44,5 @@ void pods_free(struct pods *pods);
 void pod_report(struct pod *p);
 /* Is a container of it still to be handed back? */
 bool pod_hand_back_due(const struct pod *p);
-/* Records one Event for an annotated pod on a node that is not supported. */
-void unsupported_report(struct pod *p);
+/* An Event on an annotated pod that cannot be managed, once for each reason; why: static text. */
+void pod_warn_unmanaged(struct pod *p, const char *reason, const char *why);

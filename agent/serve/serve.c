@@ -246,7 +246,7 @@ void serve_view(const struct managed *m, control_unit_fn *each, void *arg)
 		v.pod = &pod.view;
 	}
 	v.cgroup = m->cgroup.path;
-	v.mode = m->control.rule.mode;
+	v.mode = managed_mode(m);
 	v.mode_text = managed_mode_name(m);
 	show_state(&v, m);
 	if (m->control.started_at != 0)

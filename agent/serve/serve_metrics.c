@@ -61,6 +61,21 @@ static uint64_t invalid_pods(const struct pods *pods)
 	return n;
 }
 
+static void count_unfound(const struct pods *pods, struct metrics_input *in)
+{
+	static const char *const words[UNFOUND_COUNT] = {
+		[UNFOUND_POD] = "pod-cgroup",
+		[UNFOUND_DRIVER] = "cgroup-driver",
+		[UNFOUND_SANDBOX] = "sandbox",
+		[UNFOUND_PROCESS] = "sandbox-processes",
+	};
+
+	for (size_t i = 0; i < UNFOUND_COUNT; i++)
+		in->left_alone[i].reason = words[i];
+	for (size_t i = 0; i < pods->count; i++)
+		in->left_alone[pod_unfound(pods->items[i])].pods++;
+}
+
 static uint64_t stopped_rollouts(const struct pods *pods)
 {
 	uint64_t n = 0;
@@ -98,6 +113,7 @@ static int on_collect(void *ctx, struct metrics_input *in)
 	in->reader_bpf = s->units->reader->scan != NULL;
 	in->pods = s->pods->count;
 	in->node_wrong = s->host->name_wrong;
+	count_unfound(s->pods, in);
 	in->pods_invalid = invalid_pods(s->pods);
 	in->rollouts_stopped = stopped_rollouts(s->pods);
 	return 0;
@@ -142,6 +158,7 @@ static void on_probe(void *ctx, struct probe_input *in)
 			      s->host->unsupported == NULL,
 		.pods_listed = s->pods->synced,
 		.node_wrong = s->host->name_wrong,
+		.pods_lost = pods_lost(s->pods),
 		.standalone = s->config->unit_count > 0 && s->host->unsupported == NULL,
 		.units_listed = s->units->pid1->listed,
 		.systemd_lost = !s->units->pid1->connected && !s->units->pid1->absent &&

@@ -36,6 +36,7 @@ void unit_view_init(struct unit_view *v)
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		view_table_clear(VIEW_RESOURCE, &v->resources[r]);
 		v->resources[r].boost.limit = VIEW_NONE;
+		v->resources[r].blocked = BLOCKED_NO_DATA;
 	}
 }
 

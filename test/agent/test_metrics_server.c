@@ -232,7 +232,8 @@ static void test_arguments(void)
 	CHECK_EQ(ask("GET", "/livez?verbose"), 200);
 	CHECK_STR(body(), "[+]loop ok\nlivez check passed\n");
 	CHECK_EQ(ask("GET", "/readyz?verbose=true"), 200);
-	CHECK_STR(body(), "[+]loop ok\n[+]config ok\n[+]cgroup ok\n[+]pods ok\n[+]node ok\n"
+	CHECK_STR(body(), "[+]loop ok\n[+]config ok\n[+]cgroup ok\n[+]pods ok\n[+]node "
+			  "ok\n[+]pod-cgroups ok\n"
 			  "[+]units ok\n[+]systemd ok\nreadyz check passed\n");
 	facts.pods_listed = false;
 	facts.config_valid = false;

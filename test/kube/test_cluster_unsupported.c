@@ -178,8 +178,133 @@ static void test_finds_root(enum cgroup_driver driver, const char *above, const 
 	crig_kubernetes = "";
 }
 
+/* --- pods that are not found --- */
+
+static bool is_said(struct crig *x)
+{
+	return crig_events(x, "CgroupMissing") > 0;
+}
+
+enum layout { LAYOUT_DEEP, LAYOUT_DRIVER, LAYOUT_KATA, LAYOUT_GVISOR, LAYOUT_COUNT };
+
+static const struct {
+	const char *reason, *said;
+	bool ready;
+} layouts[LAYOUT_COUNT] = {
+	[LAYOUT_DEEP] = {"pod-cgroup", "set kubernetes.cgroupPrefix", false},
+	[LAYOUT_DRIVER] = {"cgroup-driver", "the same cgroup driver", false},
+	[LAYOUT_KATA] = {"sandbox", "as Kata Containers", true},
+	[LAYOUT_GVISOR] = {"sandbox-processes", "as with gVisor", true},
+};
+
+/* Containers that the runtime puts elsewhere, or leaves empty. */
+static void lay_out(struct rig_pod *p, enum layout layout)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		struct rig_unit *u = p->container[i].unit;
+
+		if (layout == LAYOUT_GVISOR) {
+			rig_put(&c.rig, u, "cgroup.events", "populated 0\nfrozen 0\n");
+		} else if (layout != LAYOUT_DEEP) {
+			fake_remove(&c.rig.tree, u->cgroup);
+			u->running = false;
+		}
+	}
+}
+
+static void check_explained(const char *said)
+{
+	OWN(drop_free) char *body = NULL;
+
+	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &body), 200);
+	CHECK(body != NULL && strstr(body, said) != NULL);
+	CHECK(strstr(body, "\"state\":\"unmanaged\"") != NULL);
+	CHECK(strstr(body, "\"mode\":\"Auto\"") != NULL);
+	CHECK(strstr(body, "\"hold\":\"none\"") == NULL);
+}
+
+static struct rig_pod *begin_layout(enum layout layout)
+{
+	struct rig_pod *p;
+
+	if (!crig_open(&c, NULL, NULL))
+		exit(check_skip("no test API server: is there a python3?"));
+	if (layout == LAYOUT_DEEP)
+		c.rig.above = "1/2/3/4/5/6/7/8/9/10/11/";
+	p = crig_pod_with(&c, layout == LAYOUT_DEEP ? DRIVER_CGROUPFS : DRIVER_SYSTEMD, "web-0",
+			  AUTO, layout == LAYOUT_KATA ? "\"runtimeClassName\":\"kata\"" : NULL);
+	lay_out(p, layout);
+	crig_start(&c);
+	CHECK(crig_until(&c, 240, NULL, is_listed));
+	return p;
+}
+
+static void test_says(enum layout layout)
+{
+	OWN(drop_free) char *page = NULL, *ready = NULL;
+	struct rig_pod *p = begin_layout(layout);
+	char metric[64];
+
+	rig_run(&c.rig, 6, NULL);
+	CHECK(!is_said(&c));
+	CHECK(crig_until(&c, 30, NULL, is_said));
+	CHECK_EQ(crig_lines(&c, EVENT_UNIT_UNMANAGED, layouts[layout].said), 1);
+	check_explained(layouts[layout].said);
+	CHECK_EQ(crig_http(&c, "/metrics", &page), 200);
+	snprintf(metric, sizeof metric, "vscaled_unsupported{reason=\"%s\"} 1\n",
+		 layouts[layout].reason);
+	CHECK(strstr(page, metric) != NULL);
+	CHECK_EQ(crig_http(&c, "/readyz", &ready), layouts[layout].ready ? 200 : 503);
+	CHECK(layouts[layout].ready || strstr(ready, "[-]pod-cgroups failed") != NULL);
+	crig_annotate(&c, p, "max-cpu", "800m");
+	rig_run(&c.rig, 120, NULL);
+	CHECK_EQ(crig_events(&c, "CgroupMissing"), 1);
+	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
+	CHECK_EQ(rig_cpu_milli(&c.rig, p->level), 500);
+	CHECK_EQ(rig_bytes(&c.rig, p->level, "memory.max"), 96 * MIB);
+	if (layout == LAYOUT_GVISOR)
+		CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 64 * MIB);
+	crig_close(&c);
+}
+
+static void fill(struct rig_pod *p, bool populated)
+{
+	for (size_t i = 0; i < p->count; i++)
+		rig_put(&c.rig, p->container[i].unit, "cgroup.events",
+			populated ? "populated 1\nfrozen 0\n" : "populated 0\nfrozen 0\n");
+}
+
+/* A cgroup is empty for a moment at the start and at the end; and one that was left alone is
+ * managed once it is found. */
+static void test_found_again(void)
+{
+	struct rig_pod *p = begin_layout(LAYOUT_GVISOR);
+
+	rig_run(&c.rig, 10, NULL);
+	CHECK_EQ(c.rig.daemon->records.baselines.count, 1);
+	fill(p, true);
+	CHECK(crig_until(&c, 60, burn_699, is_sized));
+	fill(p, false);
+	rig_run(&c.rig, 60, burn_699);
+	CHECK(!is_said(&c));
+	CHECK_EQ(c.rig.events[EVENT_UNIT_UNMANAGED], 0);
+	rig_stop(&c.rig);
+	/* Now it stays so. What an earlier release had sized goes back. */
+	crig_start(&c);
+	CHECK(crig_until(&c, 60, burn_50, is_said));
+	rig_run(&c.rig, 30, burn_50);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
+	fill(p, true);
+	crig_annotate(&c, p, "max-cpu", "800m");
+	CHECK(crig_until(&c, 120, burn_699, is_sized));
+	crig_close(&c);
+}
+
 int main(void)
 {
+	for (enum layout layout = 0; layout < LAYOUT_COUNT; layout++)
+		test_says(layout);
+	test_found_again();
 	test_finds_root(DRIVER_CGROUPFS, "kubelet/", NULL, false);
 	test_finds_root(DRIVER_SYSTEMD, "kubelet.slice/", "kubelet-", false);
 	test_finds_root(DRIVER_SYSTEMD, "user.slice/user@1000.service/docker-1.scope/", NULL, true);

@@ -35,6 +35,7 @@ static void read_spec(const struct field *spec, struct kube_pod *p)
 	p->priority_class = field_name(spec, "priorityClassName", kube_is_subdomain);
 	p->priority = (int32_t)field_int(spec, "priority", INT32_MIN, INT32_MAX);
 	p->windows = field_text_is(&os, "name", "windows");
+	p->runtime_class = cJSON_HasObjectItem(spec->json, "runtimeClassName");
 	p->once = field_text_is(spec, "restartPolicy", "Never");
 	p->pod_resources = cJSON_GetArraySize(limits.json) + cJSON_GetArraySize(requests.json) > 0;
 }

@@ -78,6 +78,7 @@ struct kube_pod {
 	bool deleting;                /* has a deletionTimestamp */
 	bool mirror;                  /* of a static pod */
 	bool windows;
+	bool runtime_class; /* it names a runtime */
 	bool once;          /* restartPolicy Never: an ended container is not restarted */
 	bool vpa;           /* a VerticalPodAutoscaler has marked it as its own */
 	bool pod_resources; /* spec.resources: pod-level, not managed */
