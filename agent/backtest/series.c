@@ -142,18 +142,26 @@ static const char *read_header(struct reader *r, const char *line, size_t size)
 	return "the first line is not time,cpu_cores[,memory_bytes] or timestamp,value";
 }
 
-static const char *check_time(const struct series *s, usec_t at)
+/* Nothing ran, or was recorded, in a gap: the sample before it holds as long as the one before. */
+static const char *place_time(struct series *s, usec_t *at)
 {
-	usec_t last;
+	usec_t last, usual;
 
 	if (s->count == 0)
 		return NULL;
 	last = s->samples[s->count - 1].at;
-	if (at < last + BACKTEST_PERIOD_USEC)
+	if (*at < last + s->left_out_usec + BACKTEST_PERIOD_USEC)
 		return "the time is not at least 0.1 s after the one before it";
-	if (at - last > USEC_PER_DAY)
-		return "the time is more than a day after the one before it";
-	if (at - s->samples[0].at > 366 * USEC_PER_DAY)
+	*at -= s->left_out_usec;
+	if (*at - last > USEC_PER_DAY && s->count == 1)
+		return "the time is more than a day after the first";
+	if (*at - last > USEC_PER_DAY) {
+		usual = last - s->samples[s->count - 2].at;
+		s->gaps++;
+		s->left_out_usec += *at - last - usual;
+		*at = last + usual;
+	}
+	if (*at - s->samples[0].at > 366 * USEC_PER_DAY)
 		return "the time is more than 366 days after the first";
 	return NULL;
 }
@@ -177,7 +185,7 @@ static const char *read_cpu(const struct reader *r, struct field f, struct backt
 	return NULL;
 }
 
-static const char *read_sample(const struct reader *r, const char *line, size_t size,
+static const char *read_sample(struct reader *r, const char *line, size_t size,
 			       struct backtest_sample *to)
 {
 	struct field f[COLUMNS_MAX];
@@ -187,7 +195,7 @@ static const char *read_sample(const struct reader *r, const char *line, size_t 
 		return "the number of columns is not that of the first line";
 	if (!parse_time(f[0], &to->at))
 		return "the time is not seconds or YYYY-MM-DD HH:MM:SS";
-	wrong = check_time(&r->s, to->at);
+	wrong = place_time(&r->s, &to->at);
 	if (wrong == NULL)
 		wrong = read_cpu(r, f[1], to);
 	if (wrong == NULL && r->s.memory && !parse_integer(f[2], MEMORY_MAX, &to->memory_bytes))

@@ -4,7 +4,8 @@
  *	time,cpu_cores[,memory_bytes]	cores used since that time, memory in bytes
  *	timestamp,value			percent of so many CPUs
  * A time is seconds with up to three decimals, or YYYY-MM-DD HH:MM:SS (T for the space, Z at the
- * end). Each is 0.1 s to a day after the one before it, the last at most 366 days after the first.
+ * end). Each is at least 0.1 s after the one before it, the last at most 366 days after the first;
+ * a gap of more than a day is left out.
  */
 #pragma once
 
@@ -14,6 +15,8 @@ struct series {
 	struct backtest_sample *samples; /* owned */
 	size_t count;
 	bool memory;
+	size_t gaps; /* left out */
+	usec_t left_out_usec;
 };
 
 struct series_error {

@@ -324,7 +324,6 @@ int node_parse(const char *file, const char *text, size_t len, struct config_err
 	if (!yaml_parser_initialize(&b.parser))
 		return -ENOMEM;
 	yaml_parser_set_input_string(&b.parser, (const unsigned char *)text, len);
-	yaml_parser_set_encoding(&b.parser, YAML_UTF8_ENCODING);
 	r = build_document(&b, &root);
 	yaml_parser_delete(&b.parser);
 	if (r < 0)

@@ -92,12 +92,16 @@ static int run_file(const struct ctl *c, int number, struct backtest_report *ret
 	const char *file = c->arguments[number];
 	struct screen_progress p = {.c = c, .number = number};
 	bool terminal = isatty(fileno(c->err));
+	char span[HUMAN_SIZE];
 	struct series s = {0};
 	struct backtest_trace t;
 	int r = load(c, file, &s);
 
 	if (r != CTL_OK)
 		return r;
+	if (s.gaps > 0)
+		fprintf(c->err, "%s: left out %s without a sample (gaps of more than a day: %zu)\n",
+			file, human_span(s.left_out_usec, span), s.gaps);
 	t = (struct backtest_trace){
 		.samples = s.samples,
 		.count = s.count,

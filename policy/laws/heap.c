@@ -110,6 +110,14 @@ static void take_jvm_percentage(struct heap_options *h, const char *s, size_t le
 	parse_percentage(s, len, &h->runtime[HEAP_JVM].permille);
 }
 
+static void take_jvm_fraction(struct heap_options *h, const char *s, size_t len)
+{
+	uint64_t n;
+
+	if (digits(s, len, 10, &n) == len && n > 0)
+		h->jvm_fraction_permille = (uint32_t)((999 + n) / n);
+}
+
 static void take_node_size(struct heap_options *h, const char *s, size_t len)
 {
 	h->node_value_next = len == 0;
@@ -130,6 +138,7 @@ static const struct {
 	{"-Xmx", false, take_jvm_size},
 	{"-XX:MaxHeapSize=", false, take_jvm_size},
 	{"-XX:MaxRAMPercentage=", false, take_jvm_percentage},
+	{"-XX:MaxRAMFraction=", false, take_jvm_fraction},
 	{"--max-old-space-size-percentage=", true, take_node_percentage},
 	{"--max-old-space-size", true, take_node_size},
 };
@@ -179,6 +188,16 @@ void heap_words(struct heap_options *h, const char *text)
 	}
 }
 
+void heap_jvm_size(struct heap_options *h, const char *value)
+{
+	take_jvm_size(h, value, strlen(value));
+}
+
+void heap_jvm_mib(struct heap_options *h, const char *value)
+{
+	parse_size(value, strlen(value), node_units, &h->runtime[HEAP_JVM].bytes);
+}
+
 void heap_go_limit(struct heap_options *h, const char *value)
 {
 	parse_size(value, strlen(value), go_units, &h->runtime[HEAP_GO].bytes);
@@ -214,6 +233,8 @@ static struct heap_ceiling ceiling_of(const struct heap_options *h, enum heap_ru
 	struct heap_ceiling c = {runtime, h->runtime[runtime].bytes, h->runtime[runtime].permille};
 	bool share_wins = runtime == HEAP_NODE;
 
+	if (runtime == HEAP_JVM && c.permille == 0)
+		c.permille = h->jvm_fraction_permille;
 	if (c.bytes > 0 && c.permille > 0 && share_wins)
 		c.bytes = 0;
 	if (c.bytes > 0)

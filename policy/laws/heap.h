@@ -5,7 +5,7 @@
  * later. Values that the runtime would refuse are ignored. Which option wins:
  *
  *	JVM	-Xmx, -XX:MaxHeapSize, the last one; either overrides -XX:MaxRAMPercentage in any
- *		order (HotSpot, Arguments::set_heap_size)
+ *		order, and that -XX:MaxRAMFraction (HotSpot, Arguments::set_heap_size)
  *	Node.js	--max-old-space-size-percentage, else --max-old-space-size in MiB, the last one
  *	Go	GOMEMLIMIT: bytes, or with B, KiB, MiB, GiB, TiB (package runtime)
  *	.NET	GCHeapHardLimit, else GCHeapHardLimitPercent, both hexadecimal in the environment
@@ -37,12 +37,16 @@ struct heap_options {
 		uint64_t bytes;
 		uint32_t permille;
 	} runtime[HEAP_RUNTIME_COUNT];
-	bool node_value_next; /* the last word was --max-old-space-size */
+	uint32_t jvm_fraction_permille; /* 1000 / MaxRAMFraction */
+	bool node_value_next;           /* the last word was --max-old-space-size */
 };
 
 /* Adds the options of a JVM and of Node.js in one argument or variable. Quotes only separate words.
  */
 void heap_words(struct heap_options *h, const char *text);
+/* The JVM's as a size, or in MiB, as start scripts of servers take it. */
+void heap_jvm_size(struct heap_options *h, const char *value);
+void heap_jvm_mib(struct heap_options *h, const char *value);
 /* Values of GOMEMLIMIT, DOTNET_GCHeapHardLimit, DOTNET_GCHeapHardLimitPercent. */
 void heap_go_limit(struct heap_options *h, const char *value);
 void heap_dotnet_limit(struct heap_options *h, const char *value);

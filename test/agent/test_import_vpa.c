@@ -77,6 +77,10 @@ static void forget(void)
 
 static void put_time(FILE *f, const char *key, usec_t at)
 {
+	if (at == 0) {
+		fprintf(f, "\"%s\":null,", key);
+		return;
+	}
 	time_t t = (time_t)(at / USEC_PER_SEC);
 	char text[32];
 	struct tm tm;
@@ -335,6 +339,17 @@ static void test_memory(void)
 	memory_imported(&early, 3 * USEC_PER_DAY, 5 * USEC_PER_DAY, "; of memory: ");
 }
 
+/* As older VPAs wrote: the samples bound the span. */
+static void test_no_first_sample(void)
+{
+	struct vpa_checkpoint c;
+
+	make_checkpoint(MINUTES, &c);
+	c.first_sample = 0;
+	memory_imported(&c, 3 * USEC_PER_DAY, 5 * USEC_PER_DAY, ": 5 d, 7200 samples; of");
+	check_equal(&c);
+}
+
 static void test_kept(void)
 {
 	struct vpa_checkpoint old, fresh;
@@ -444,6 +459,9 @@ static void test_refused(void)
 	refused(&c,
 		"status.memoryHistogram: bucketWeights and totalWeight contradict each other\n");
 	c = good;
+	c.first_sample = c.last_sample = 0;
+	refused(&c, "status.lastSampleStart: missing\n");
+	c = good;
 	c.last_sample = c.first_sample - USEC_PER_SEC;
 	refused(&c, "status.lastSampleStart: before firstSampleStart\n");
 	c = good;
@@ -552,6 +570,7 @@ int main(void)
 	test_equal();
 	test_default_algorithm();
 	test_memory();
+	test_no_first_sample();
 	test_kept();
 	test_workload();
 	test_refused();

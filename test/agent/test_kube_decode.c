@@ -14,6 +14,11 @@
 #define ENDED             "{\"terminated\":{\"reason\":\"Error\"}}"
 #define STATES(last, now) "\"lastState\":" last ",\"state\":" now
 
+#define LIMIT_REF "\"valueFrom\":{\"resourceFieldRef\":{\"resource\":\"limits.memory\"}}"
+#define MIB_REF                                                                                    \
+	"\"valueFrom\":{\"resourceFieldRef\":{\"containerName\":\"app\",\"divisor\":\"1Mi\","      \
+	"\"resource\":\"limits.memory\"}}"
+
 /* Members that rows below replace stand between @ marks, which are not part of the text. */
 static const char base[] =
 	"{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"web-7d9c4-x2x4z\","
@@ -236,6 +241,52 @@ static const struct row good[] = {
 	 "heap=5368709120,0"},
 	{"\"name\":\"A\",\"value\":\"b\"",
 	 "\"name\":\"JAVA_OPTS\",\"valueFrom\":{\"configMapKeyRef\":{}}", "heap=0,0"},
+	{"\"-v\"", "\"java\",\"-XX:MaxRAMFraction=2\"", "heap=0,500"},
+	{"\"-v\"", "\"-XX:MaxRAMPercentage=25\",\"-XX:MaxRAMFraction=1\"", "heap=0,250"},
+	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"ES_JAVA_OPTS\",\"value\":\"-Xms1g -Xmx1g\"",
+	 "heap=1073741824,0"},
+	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"LS_JAVA_OPTS\",\"value\":\"-Xmx1g\"",
+	 "heap=1073741824,0"},
+	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"SOLR_HEAP\",\"value\":\"512m\"",
+	 "heap=536870912,0"},
+	{"{\"name\":\"A\",\"value\":\"b\"}",
+	 "{\"name\":\"SOLR_HEAP\",\"value\":\"1g\"},"
+	 "{\"name\":\"SOLR_JAVA_MEM\",\"value\":\"-Xms2g -Xmx2g\"}",
+	 "heap=1073741824,0"},
+	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"ZK_SERVER_HEAP\",\"value\":\"1024\"",
+	 "heap=1073741824,0"},
+	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"JVMFLAGS\",\"value\":\"-Xmx1g\"",
+	 "heap=1073741824,0"},
+	/* references, in the order of the list */
+	{"{\"name\":\"A\",\"value\":\"b\"}",
+	 "{\"name\":\"MB\",\"value\":\"512\"},{\"name\":\"OPTS\",\"value\":\"-Xmx$(MB)m\"},"
+	 "{\"name\":\"JAVA_OPTS\",\"value\":\"-server $(OPTS)\"}",
+	 "heap=536870912,0"},
+	{"{\"name\":\"A\",\"value\":\"b\"}",
+	 "{\"name\":\"JAVA_OPTS\",\"value\":\"-Xmx$(MB)m\"},{\"name\":\"MB\",\"value\":\"512\"}",
+	 "heap=0,0"},
+	{"{\"name\":\"A\",\"value\":\"b\"}",
+	 "{\"name\":\"X\",\"value\":\"-Xmx1g\"},{\"name\":\"JAVA_OPTS\",\"value\":\"$$(X) $(Y\"}",
+	 "heap=0,0"},
+	{"{\"name\":\"A\",\"value\":\"b\"}",
+	 "{\"name\":\"JAVA_OPTS\",\"value\":\"$(JAVA_OPTS) -Xmx1g\"}", "heap=1073741824,0"},
+	/* of the limit, which is 256 MiB: a share of it */
+	{"{\"name\":\"A\",\"value\":\"b\"}", "{\"name\":\"GOMEMLIMIT\"," LIMIT_REF "}",
+	 "heap=0,1000"},
+	{"{\"name\":\"A\",\"value\":\"b\"}",
+	 "{\"name\":\"MB\"," MIB_REF "},{\"name\":\"JAVA_OPTS\",\"value\":\"-Xmx$(MB)m\"}",
+	 "heap=0,1000"},
+	{"{\"name\":\"A\",\"value\":\"b\"}",
+	 "{\"name\":\"GOMEMLIMIT\",\"valueFrom\":{\"resourceFieldRef\":{\"resource\":"
+	 "\"limits.cpu\",\"divisor\":\"1m\"}}}",
+	 "heap=0,0"},
+	{"{\"name\":\"A\",\"value\":\"b\"}",
+	 "{\"name\":\"GOMEMLIMIT\",\"valueFrom\":{\"resourceFieldRef\":{\"containerName\":"
+	 "\"other\",\"resource\":\"limits.memory\"}}}",
+	 "heap=0,0"},
+	{"{\"name\":\"A\",\"value\":\"b\"}",
+	 "{\"name\":\"GOMEMLIMIT\",\"valueFrom\":{\"configMapKeyRef\":{\"key\":\"k\"}}}",
+	 "heap=0,0"},
 	{"\"-v\"", "\"node\",\"--max-old-space-size\",\"256\",\"app.js\"", "heap=268435456,0"},
 	{"\"name\":\"A\",\"value\":\"b\"",
 	 "\"name\":\"NODE_OPTIONS\",\"value\":\"--max-old-space-size=128\"", "heap=134217728,0"},

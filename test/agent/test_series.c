@@ -42,6 +42,25 @@ static void test_forms(void)
 	series_drop(&s);
 }
 
+/* Off for two days, and for three: as if those had not been. */
+static void test_gaps(void)
+{
+	struct series_error e;
+	struct series s;
+
+	CHECK_EQ(parse("time,cpu_cores\n0,1\n60,1\n172860,2\n172920,2\n432120,3\n432180,3\n", 0, &s,
+		       &e),
+		 0);
+	CHECK_EQ(s.count, 6);
+	CHECK_EQ(s.gaps, 2);
+	CHECK_EQ(s.left_out_usec, (5 * 24 * 60 - 2) * USEC_PER_MIN);
+	for (size_t i = 0; i < 6; i++)
+		CHECK_EQ(s.samples[i].at, i * USEC_PER_MIN);
+	series_drop(&s);
+	CHECK_EQ(parse("time,cpu_cores\n0,1\n60,1\n172860,2\n172800,2\n", 0, &s, &e), -EBADMSG);
+	CHECK_EQ(e.line, 5);
+}
+
 static void test_malformed(void)
 {
 	static const struct {
@@ -96,6 +115,7 @@ static void test_malformed(void)
 int main(void)
 {
 	test_forms();
+	test_gaps();
 	test_malformed();
 	return check_result();
 }

@@ -153,6 +153,28 @@ static void test_accepted(void)
 	CHECK_STR(c.cert_file, "/etc/k/c");
 	CHECK_STR(c.key_file, "/etc/k/k");
 	kube_config_free(&c);
+	/* As kubectl reads it: wrapped base64, YAML 1.1, a byte order mark. */
+	CHECK_EQ(parse("\xef\xbb\xbf" HEAD WHERE
+		       "clusters:\r\n- name: c\r\n  cluster:\r\n    server: 'https://h:1'\r\n"
+		       "    certificate-authority-data: |\r\n      cG\r\n      Vt\r\n"
+		       "users:\n- name: u\n  user: {client-key-data: \"cG\\nVt\", "
+		       "client-certificate-data: cGVt}\n",
+		       &c, &err),
+		 0);
+	CHECK_STR(c.ca_data, "pem");
+	CHECK_STR(c.key_data, "pem");
+	kube_config_free(&c);
+	for (size_t i = 0; i < 3; i++) {
+		const char *const texts[] = {
+			FULL(", insecure-skip-tls-verify: True", ""),
+			FULL(", insecure-skip-tls-verify: yes", ""),
+			FULL(", insecure-skip-tls-verify: on", ""),
+		};
+
+		CHECK_EQ(parse(texts[i], &c, &err), 0);
+		CHECK(c.insecure);
+		kube_config_free(&c);
+	}
 	/* JSON, no user at all, a slash at the end, empty values. */
 	CHECK_EQ(parse("{\"current-context\":\"a\",\"contexts\":[{\"name\":\"a\",\"context\":"
 		       "{\"cluster\":\"c\",\"user\":\"\"}}],\"clusters\":[{\"name\":\"c\","
@@ -182,7 +204,8 @@ static void test_refused(void)
 		{FULL("", "client-key: k"), "need each other"},
 		{FULL("", "client-key-data: '" SECRET "'"), "must be base64"},
 		{FULL(", certificate-authority-data: 'cGVt '", ""), "must be base64"},
-		{FULL(", insecure-skip-tls-verify: yes", ""), "must be true or false"},
+		{FULL(", insecure-skip-tls-verify: maybe", ""), "must be true or false"},
+		{FULL(", insecure-skip-tls-verify: 'true'", ""), "must be true or false"},
 		{FULL(", insecure-skip-tls-verify: true, certificate-authority: c", ""),
 		 "exclude each other"},
 		{FULL(", proxy-url: 'ftp://" SECRET "@p'", ""), "proxy-url: must start with"},

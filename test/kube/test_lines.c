@@ -151,7 +151,8 @@ static void test_base64(void)
 		{"Zg===", NULL},
 		{"Zh==", NULL}, /* spare bits */
 		{"Zm9=", NULL},
-		{"Zm9v\n", NULL},
+		{"Zm9v\n", "foo"},
+		{"Zm9v\r\nYmFy\r\n", "foobar"},
 		{"Zm 9v", NULL},
 		{"Zm9vZg==Zg==", NULL},
 		{"Zm-v", NULL},

@@ -47,6 +47,8 @@ static const struct {
 	{"-XX:MaxRAMPercentage=100.5", 0, 0},
 	{"-XX:MaxRAMPercentage=75%", 0, 0},
 	{"-Xmx1g -Xmxbad", GIB, 0},
+	{"-XX:MaxRAMFraction=", 0, 0},
+	{"-XX:MaxRAMFraction=0", 0, 0},
 };
 
 static void test_jvm(void)

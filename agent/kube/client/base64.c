@@ -8,14 +8,14 @@
 int base64_text(const char *in, char **ret)
 {
 	static const char characters[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\r\n";
 	size_t len = strlen(in);
 	OWN(drop_free) char *out = malloc(len + 1);
 	int n;
 
 	if (out == NULL)
 		return -ENOMEM;
-	/* The library skips blanks. */
+	/* The library skips all blanks. */
 	n = strspn(in, characters) == len ? b64_pton(in, (unsigned char *)out, len) : -1;
 	if (n <= 0 || memchr(out, '\0', (size_t)n) != NULL)
 		return -EBADMSG;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Base64 of RFC 4648, strictly: padded, no blanks, no spare bits, nothing behind it. */
+/* Base64 of RFC 4648, strictly: padded, no blanks but the ends of lines, no spare bits, nothing
+ * behind it. */
 #pragma once
 
 #include <stddef.h>

@@ -124,12 +124,17 @@ static int find_entry(const struct place *at, const struct node *root, const cha
 	return 0;
 }
 
+/* kubectl reads YAML 1.1. */
 static int take_bool(const struct place *at, const struct node *n, const char *key, bool *ret)
 {
-	if (strcmp(n->text, "true") != 0 && strcmp(n->text, "false") != 0)
-		return say(at, n, key, "must be true or false");
-	*ret = n->text[0] == 't';
-	return 0;
+	static const char *const words[] = {"false", "true", "no", "yes", "off", "on", "n", "y"};
+
+	for (size_t i = 0; n->plain && i < ARRAY_SIZE(words); i++)
+		if (strcasecmp(n->text, words[i]) == 0) {
+			*ret = i % 2 != 0;
+			return 0;
+		}
+	return say(at, n, key, "must be true or false");
 }
 
 static int take_data(const struct place *at, const struct node *n, const char *key, char **ret)
@@ -137,7 +142,7 @@ static int take_data(const struct place *at, const struct node *n, const char *k
 	int r = base64_text(n->text, ret);
 
 	if (r == -EBADMSG)
-		return say(at, n, key, "must be base64, in one piece");
+		return say(at, n, key, "must be base64");
 	return r < 0 ? say_memory(at) : 0;
 }
 
@@ -164,11 +169,11 @@ static int take_key(const struct place *at, const struct node *map, const struct
 		return r;
 	if (k->kind == VALUE_BOOL)
 		return take_bool(at, n, k->name, value);
+	if (k->kind == VALUE_DATA)
+		return take_data(at, n, k->name, value);
 	for (const char *p = text; *p != '\0'; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			return say(at, n, k->name, "has a control character in it");
-	if (k->kind == VALUE_DATA)
-		return take_data(at, n, k->name, value);
 	return take_text(at, n, k->kind == VALUE_FILE, value);
 }
 

@@ -2,9 +2,21 @@
 /* The memory ceiling of a language runtime from what the pod says of a container. JVM options in
  * the order of HotSpot (Arguments::parse): JAVA_TOOL_OPTIONS, the command line with
  * JDK_JAVA_OPTIONS in front (java(1)), _JAVA_OPTIONS; the other variables are what start scripts of
- * widely used images put on the command line. Node.js: NODE_OPTIONS, then the command line. */
+ * widely used images put on the command line. Node.js: NODE_OPTIONS, then the command line.
+ *
+ * $(NAME) stands for a variable: in a value for one further up, in command and args for any. A
+ * value may be the container's own limit: what is made of it is a share of the limit, as it was
+ * when the container started. */
 #include "agent/kube/model/decode_impl.h"
+#include "policy/base/arithmetic.h"
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+
+/* Of an expanded text; the rest of a longer one is not seen. */
+#define TEXT_MAX (8 * KIB)
+/* References in one container: they may refer to each other. */
+#define REFERENCES_MAX 256
 
 struct variable {
 	const char *name;
@@ -21,7 +33,17 @@ static const struct variable before[] = {
 	{"JAVA_OPTS_APPEND", heap_words},
 	{"KAFKA_HEAP_OPTS", heap_words},
 	{"ES_JAVA_OPTS", heap_words},
+	{"OPENSEARCH_JAVA_OPTS", heap_words},
+	{"LS_JAVA_OPTS", heap_words},
 	{"CATALINA_OPTS", heap_words},
+	/* bin/solr: SOLR_HEAP counts where both are set */
+	{"SOLR_JAVA_MEM", heap_words},
+	{"SOLR_HEAP", heap_jvm_size},
+	{"SOLR_OPTS", heap_words},
+	/* zkEnv.sh, zkServer.sh */
+	{"ZK_SERVER_HEAP", heap_jvm_mib},
+	{"SERVER_JVMFLAGS", heap_words},
+	{"JVMFLAGS", heap_words},
 	{"NODE_OPTIONS", heap_words},
 	{"GOMEMLIMIT", heap_go_limit},
 	/* The name before .NET 6, then the name since. */
@@ -32,42 +54,136 @@ static const struct variable before[] = {
 };
 static const struct variable after[] = {{"_JAVA_OPTIONS", heap_words}};
 
-/* Of several with one name the last counts, as in the container. */
-static void take_variable(const struct field *env, const struct variable *v,
-			  struct heap_options *heap)
+struct reader {
+	struct field env;
+	const struct kube_container *c;
+	struct heap_options heap;
+	unsigned references;
+	bool of_limit; /* a value is the limit, or is made of it */
+	size_t len;
+	char text[TEXT_MAX];
+};
+
+/* Of several with one name the last counts, as in the container. count: of those to look at. */
+static struct field find(const struct reader *r, const char *name, size_t len, size_t count)
 {
-	struct field item = {0};
-	const char *last = NULL;
+	struct field item = {0}, last = {0};
 
-	while (field_next(env, &item)) {
-		const char *value = field_text(&item, "value");
+	while (field_next(&r->env, &item) && item.index < count) {
+		const char *own = field_text(&item, "name");
 
-		if (field_text_is(&item, "name", v->name))
-			last = value;
+		if (own != NULL && strlen(own) == len && memcmp(own, name, len) == 0)
+			last = item;
 	}
-	if (last != NULL)
-		v->take(heap, last);
+	return last;
 }
 
-static void take_list(const struct field *container, const char *key, struct heap_options *heap)
+static void put(struct reader *r, const char *s, size_t len)
+{
+	len = MIN(len, sizeof r->text - 1 - r->len);
+	memcpy(r->text + r->len, s, len);
+	r->len += len;
+	r->text[r->len] = '\0';
+}
+
+/* valueFrom: the container's own memory; anything else is not in the pod. */
+static bool put_amount(struct reader *r, const struct field *item)
+{
+	struct field from = field_object(item, "valueFrom");
+	struct field ref = field_object(&from, "resourceFieldRef");
+	bool limit = field_text_is(&ref, "resource", "limits.memory");
+	uint64_t amount =
+		limit ? r->c->spec.limit[RESOURCE_MEMORY] : r->c->spec.request[RESOURCE_MEMORY];
+	uint64_t divisor;
+	char number[24];
+
+	if ((!limit && !field_text_is(&ref, "resource", "requests.memory")) || amount == 0 ||
+	    amount == LIMIT_MAX ||
+	    (field_has(&ref, "containerName") && !field_text_is(&ref, "containerName", r->c->name)))
+		return false;
+	divisor = MAX(field_quantity(&ref, "divisor", RESOURCE_MEMORY), (uint64_t)1);
+	r->of_limit |= limit;
+	snprintf(number, sizeof number, "%" PRIu64, amount / divisor + (amount % divisor != 0));
+	put(r, number, strlen(number));
+	return true;
+}
+
+static void put_expanded(struct reader *r, const char *text, size_t count);
+
+static bool put_variable(struct reader *r, const struct field *item)
+{
+	const char *value = field_text(item, "value");
+
+	if (r->references++ >= REFERENCES_MAX)
+		return false;
+	if (value == NULL)
+		return put_amount(r, item);
+	put_expanded(r, value, item->index);
+	return true;
+}
+
+/* What cannot be resolved stays as it is written, as in the container. */
+static void put_expanded(struct reader *r, const char *text, size_t count)
+{
+	while (*text != '\0') {
+		const char *end = strncmp(text, "$(", 2) == 0 ? strchr(text, ')') : NULL;
+		struct field item = {0};
+
+		if (end != NULL)
+			item = find(r, text + 2, (size_t)(end - text) - 2, count);
+		if (item.json != NULL && put_variable(r, &item)) {
+			text = end + 1;
+			continue;
+		}
+		put(r, text, 1);
+		text += strncmp(text, "$$", 2) == 0 ? 2 : 1;
+	}
+}
+
+static const char *expanded(struct reader *r, const char *text, size_t count)
+{
+	if (strstr(text, "$(") == NULL)
+		return text;
+	r->len = 0;
+	put_expanded(r, text, count);
+	return r->text;
+}
+
+static void take_variable(struct reader *r, const struct variable *v)
+{
+	struct field item = find(r, v->name, strlen(v->name), SIZE_MAX);
+	const char *value = field_text(&item, "value");
+
+	r->len = 0;
+	if (value != NULL)
+		v->take(&r->heap, expanded(r, value, item.index));
+	else if (put_amount(r, &item))
+		v->take(&r->heap, r->text);
+}
+
+static void take_list(struct reader *r, const struct field *container, const char *key)
 {
 	struct field list = field_array(container, key), item = {0};
 	const char *word;
 
 	while (field_next_text(&list, &item, &word))
-		heap_words(heap, word);
+		heap_words(&r->heap, expanded(r, word, SIZE_MAX));
 }
 
 void decode_heap(const struct field *container, struct kube_container *c)
 {
-	struct field env = field_array(container, "env");
-	struct heap_options heap = {0};
+	struct reader r = {.env = field_array(container, "env"), .c = c};
+	uint64_t limit = c->spec.limit[RESOURCE_MEMORY];
 
 	for (size_t i = 0; i < ARRAY_SIZE(before); i++)
-		take_variable(&env, &before[i], &heap);
-	take_list(container, "command", &heap);
-	take_list(container, "args", &heap);
+		take_variable(&r, &before[i]);
+	take_list(&r, container, "command");
+	take_list(&r, container, "args");
 	for (size_t i = 0; i < ARRAY_SIZE(after); i++)
-		take_variable(&env, &after[i], &heap);
-	c->heap = heap_highest(&heap);
+		take_variable(&r, &after[i]);
+	c->heap = heap_highest(&r.heap);
+	if (!r.of_limit || c->heap.bytes == 0)
+		return;
+	c->heap.permille = (uint32_t)mul_div(MIN(c->heap.bytes, limit), 1000, limit);
+	c->heap.bytes = 0;
 }

@@ -127,8 +127,13 @@ static void read_status(const struct field *object, struct history_checkpoint *h
 	h->samples = (uint64_t)field_int(&status, "totalSamplesCount", 0, INT64_MAX);
 	read_histogram(&status, "cpuHistogram", &h->histogram[RESOURCE_CPU]);
 	read_histogram(&status, "memoryHistogram", &h->histogram[RESOURCE_MEMORY]);
-	if (h->samples == 0 || h->first_real == 0)
+	if (h->samples == 0)
 		field_bad(&status, NULL, "no sample of CPU yet");
+	if (h->last_real == 0)
+		field_bad(&status, "lastSampleStart", "missing");
+	/* Older VPAs did not always write it: then a sample stands for a minute, as in VPA. */
+	if (h->first_real == 0)
+		h->first_real = h->last_real - MIN(h->samples * USEC_PER_MIN, h->last_real);
 	if (h->last_real < h->first_real)
 		field_bad(&status, "lastSampleStart", "before firstSampleStart");
 }
