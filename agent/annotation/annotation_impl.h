@@ -6,8 +6,6 @@
 
 #define LIST_NAMES_MAX     64
 #define POLICY_ENTRIES_MAX 64
-/* The longest `policy` that is read: 64 containers at a quarter of a KiB. */
-#define POLICY_BYTES_MAX 16384u
 
 struct setting_bool {
 	bool set;

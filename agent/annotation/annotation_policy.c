@@ -168,10 +168,10 @@ int annotation_take_policy(const char *value, struct pod_settings *w, struct ann
 	struct kube_decode_error why;
 	int r;
 
-	if (strlen(value) > POLICY_BYTES_MAX)
+	if (strlen(value) > KUBE_ANNOTATION_MAX)
 		return annotation_bad(
-			err, ANNOTATION_DOMAIN "policy: longer than the %u bytes that are read",
-			POLICY_BYTES_MAX);
+			err, ANNOTATION_DOMAIN "policy: longer than the %d bytes that are read",
+			KUBE_ANNOTATION_MAX);
 	r = take_entries(value, w, &why);
 	return r == -EBADMSG ? annotation_bad(err, ANNOTATION_DOMAIN "policy: %s", why.text) : r;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the metadata of a pod says of it, and lists of nothing but metadata. */
 #include "agent/kube/model/decode.h"
+#include "agent/kube/model/namespaces.h"
 #include "test/check.h"
 #include <errno.h>
 #include <stdio.h>
@@ -38,6 +39,51 @@ static void test_labels(void)
 	CHECK_STR(p->workload, "web-7d9c4-x2x4z");
 	CHECK_EQ(p->container_count, 0);
 	CHECK(none->labels == NULL);
+}
+
+static size_t kept(const struct kube_annotation *list, size_t count)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += strlen(list[i].value);
+	return sum;
+}
+
+/* 256 KiB of annotations, as the API allows: what no value needs is not kept, and nothing becomes
+ * valid because its end is missing. */
+static void test_long_annotations(void)
+{
+	static const char *const keys[] = {"policy", "containers", "status"};
+	OWN(kube_namespaces_drop) struct kube_namespaces namespaces = {0};
+	OWN(drop_kube_pod) struct kube_pod *p = NULL;
+	OWN(drop_free) char *text = NULL, *list = NULL;
+	struct kube_decode_error err;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	fputs("\"annotations\":{\"vscaled.dev/mode\":\"Auto\"", f);
+	for (size_t i = 0; i < 31; i++) {
+		fprintf(f, ",\"vscaled.dev/%s%.0zu\":\"app%*s,x\"",
+			i < ARRAY_SIZE(keys) ? keys[i] : "x", i < ARRAY_SIZE(keys) ? 0 : i,
+			i < ARRAY_SIZE(keys) ? 40000 : 4000, "");
+	}
+	fputc('}', f);
+	fclose(f);
+	CHECK(asprintf(
+		      &list,
+		      "{\"kind\":\"NamespaceList\",\"items\":[{\"metadata\":{\"name\":\"a\",%s}}]}",
+		      text) > 0);
+	CHECK_EQ(kube_decode_namespaces(list, strlen(list), &namespaces, &err), 0);
+	free(list);
+	CHECK(asprintf(&list, POD("PartialObjectMetadata", "%s"), text) > 0);
+	p = decode(list);
+	CHECK_EQ(p->annotation_count, 32);
+	CHECK_STR(kube_pod_annotation(p, "mode"), "Auto");
+	CHECK_STR(strrchr(kube_pod_annotation(p, "containers"), ' '), " ...");
+	CHECK(kept(p->annotations, p->annotation_count) <= 60 * 1024);
+	CHECK(kept(namespaces.items[0].annotations, namespaces.items[0].annotation_count) <=
+	      60 * 1024);
 }
 
 /* Only a controller owns it. */
@@ -156,6 +202,7 @@ static void test_continue(void)
 
 int main(void)
 {
+	test_long_annotations();
 	test_continue();
 	test_labels();
 	test_owner();

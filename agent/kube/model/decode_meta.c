@@ -14,6 +14,8 @@
 #define VERSION_MAX 127u
 /* The API allows 256 KiB of annotations; more of ours than this has no meaning. */
 #define ANNOTATIONS_MAX 32u
+/* Of a value that is no list. */
+#define VALUE_MAX 256
 /* Further ones are not read. */
 #define LABELS_MAX 64u
 /* kubelet: hex of an MD5. */
@@ -52,14 +54,28 @@ static int read_names(const struct field *meta, struct kube_pod *p)
 	return 0;
 }
 
-static int add_annotation(struct kube_pod *p, const char *key, const char *value)
+/* No value is valid that is longer; the API allows 256 KiB. */
+static int longest(const char *key)
 {
-	struct kube_annotation *a = &p->annotations[p->annotation_count];
+	static const char *const lists[] = {"policy", "containers", "status"};
 
-	a->key = strdup(key);
-	a->value = strdup(value);
-	p->annotation_count++;
-	return a->key != NULL && a->value != NULL ? 0 : -ENOMEM;
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		if (strcmp(key, lists[i]) == 0)
+			return KUBE_ANNOTATION_MAX;
+	return VALUE_MAX;
+}
+
+int decode_annotation(const char *key, const char *value, struct kube_annotation *ret)
+{
+	int max = longest(key);
+
+	ret->key = strdup(key);
+	/* What is cut must not become valid by that. */
+	if (strlen(value) <= (size_t)max)
+		ret->value = strdup(value);
+	else if (asprintf(&ret->value, "%.*s...", max, value) < 0)
+		ret->value = NULL;
+	return ret->key != NULL && ret->value != NULL ? 0 : -ENOMEM;
 }
 
 /* Keeps only those of vscaled.dev/. */
@@ -88,7 +104,7 @@ static int read_annotations(const struct field *annotations, struct kube_pod *p)
 		if (!cJSON_IsString(j))
 			return field_bad(annotations, NULL,
 					 "one of " ANNOTATION_DOMAIN " is not a text");
-		r = add_annotation(p, key, j->valuestring);
+		r = decode_annotation(key, j->valuestring, &p->annotations[p->annotation_count++]);
 		if (r < 0)
 			return r;
 	}

@@ -28,20 +28,6 @@ void kube_namespaces_drop(struct kube_namespaces *n)
 	*n = (struct kube_namespaces){0};
 }
 
-static int add_annotation(struct kube_namespace *n, const char *key, const char *value)
-{
-	struct kube_annotation *a;
-
-	if (n->annotations == NULL)
-		n->annotations = calloc(ANNOTATIONS_MAX, sizeof *n->annotations);
-	if (n->annotations == NULL)
-		return -ENOMEM;
-	a = &n->annotations[n->annotation_count++];
-	a->key = strdup(key);
-	a->value = strdup(value);
-	return a->key != NULL && a->value != NULL ? 0 : -ENOMEM;
-}
-
 static int read_namespace(const struct field *item, struct kube_namespace *n)
 {
 	struct field meta = field_object(item, "metadata");
@@ -61,7 +47,12 @@ static int read_namespace(const struct field *item, struct kube_namespace *n)
 		if (!cJSON_IsString(j))
 			return field_bad(&annotations, NULL,
 					 "one of " ANNOTATION_DOMAIN " is not a text");
-		r = add_annotation(n, j->string + domain, j->valuestring);
+		if (n->annotations == NULL)
+			n->annotations = calloc(ANNOTATIONS_MAX, sizeof *n->annotations);
+		r = n->annotations == NULL
+			    ? -ENOMEM
+			    : decode_annotation(j->string + domain, j->valuestring,
+						&n->annotations[n->annotation_count++]);
 		if (r < 0)
 			return r;
 	}

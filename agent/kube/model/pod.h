@@ -48,6 +48,8 @@ enum resize_pending { RESIZE_NOT_PENDING, RESIZE_DEFERRED, RESIZE_INFEASIBLE };
 enum resize_progress { RESIZE_IDLE, RESIZE_IN_PROGRESS, RESIZE_ERROR };
 
 #define ANNOTATION_DOMAIN "vscaled.dev/"
+/* The longest value that is read: `policy` of 64 containers at a quarter of a KiB. */
+#define KUBE_ANNOTATION_MAX 16384
 
 struct kube_annotation {
 	char *key; /* without the domain: "mode" */
