@@ -42,10 +42,11 @@ static void drop_dir(DIR **d)
 		closedir(*d);
 }
 
-static bool names_limit(const char *text)
+/* For systemd a byte 0 ends a line, and not the file. */
+static bool names_limit(const char *text, size_t size)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (strstr(text, keys[i]) != NULL)
+		if (memmem(text, size, keys[i], strlen(keys[i])) != NULL)
 			return true;
 	return false;
 }
@@ -58,9 +59,8 @@ static bool file_names_limit(int dir, const char *name)
 
 	if (fd < 0)
 		return false;
-	n = read(fd, text, sizeof text - 1);
-	text[MAX(n, (ssize_t)0)] = '\0';
-	return names_limit(text);
+	n = read(fd, text, sizeof text);
+	return n > 0 && names_limit(text, (size_t)n);
 }
 
 static bool is_own(const char *name)

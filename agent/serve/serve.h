@@ -48,7 +48,8 @@ int serve_metrics_start(struct serve *s);
 cJSON *serve_recommend(void *ctx, const char *text, size_t len, char *ret_why, size_t why_size);
 
 /* serve_pod.c */
-#define SERVE_ANNOTATIONS_MAX 16
+/* 32 of the pod, 32 of its namespace, and the keys of a rule. */
+#define SERVE_ANNOTATIONS_MAX 96
 
 /* A view and the memory for it. */
 struct serve_pod {

@@ -183,7 +183,8 @@ static void fixture_gave_way(struct unit_view *v)
 }
 
 static const struct annotation_view app_annotations[] = {
-	{"mode", "Auto", NULL}, {"max-cpu", "2", "pods[0], /etc/vscaled/vscaled.yaml:12"}};
+	{"mode", "InPlaceOrRecreate", NULL},
+	{"max-cpu", "2", "pods[0], /etc/vscaled/vscaled.yaml:12"}};
 
 static const struct pod_view app_pod = {
 	.namespace = "shop",
@@ -251,7 +252,7 @@ static void fixture_container(struct unit_view *v)
 	v->kind = UNIT_KIND_CONTAINER;
 	v->pod = &app_pod;
 	v->mode = MODE_AUTO;
-	v->mode_text = "Auto";
+	v->mode_text = "InPlaceOrRecreate";
 	v->state = UNIT_MANAGED;
 	v->resources[RESOURCE_CPU] = web_cpu;
 	v->resources[RESOURCE_CPU].limit = v->resources[RESOURCE_CPU].kernel = 1000;

@@ -12,14 +12,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum lie { SILENT, HUGE, PAGE, CLOSED, IMPOSSIBLE };
+enum lie { SILENT, HUGE, PAGE, CLOSED, IMPOSSIBLE, PICKY };
 
 /* Socket buffers take some megabytes. */
 #define TAKEN_MAX (12 * MIB)
 
 /* Shared with the server's process. */
 struct served {
-	atomic_uint requests;
+	atomic_uint requests, of_log; /* all, those for the container log */
 	atomic_size_t bytes, longest; /* of this answer, of any */
 };
 
@@ -69,9 +69,9 @@ static void put_answer(int fd, const char *body, struct served *served)
 
 static void answer(int fd, enum lie lie, struct served *served)
 {
-	char request[8192];
+	char request[8192] = "";
 
-	if (recv(fd, request, sizeof request, 0) <= 0)
+	if (recv(fd, request, sizeof request - 1, 0) <= 0)
 		return;
 	served->requests++;
 	served->bytes = 0;
@@ -86,6 +86,15 @@ static void answer(int fd, enum lie lie, struct served *served)
 		put_answer(fd, "<html>Log in</html>", served);
 		break;
 	case CLOSED:
+		break;
+	case PICKY:
+		if (strstr(request, "log") == NULL)
+			break;
+		served->of_log++;
+		put_answer(fd,
+			   "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":"
+			   "[]}}",
+			   served);
 		break;
 	case IMPOSSIBLE:
 		put_answer(fd,
@@ -128,14 +137,14 @@ static void liar_stop(struct liar *l)
 	munmap(l->served, sizeof *l->served);
 }
 
-static void open_pod(const struct liar *l)
+static void open_pod(const struct liar *l, const char *annotations)
 {
 	char extra[512];
 
 	snprintf(extra, sizeof extra, "prometheus: {url: '%s'}\n", l->url);
 	if (!crig_open(&c, NULL, extra))
 		exit(check_skip("no test API server: is there a python3?"));
-	crig_kubelet(&c, crig_pod(&c, DRIVER_CGROUPFS, "web-7f9c-new11", AUTO), NULL);
+	crig_kubelet(&c, crig_pod(&c, DRIVER_CGROUPFS, "web-7f9c-new11", annotations), NULL);
 	cJSON_Delete(crig_ask(
 		&c, "PATCH", "/api/v1/namespaces/default/pods/web-7f9c-new11",
 		"{\"metadata\":{\"labels\":{\"app\":\"web\",\"pod-template-hash\":\"7f9c\"},"
@@ -161,7 +170,7 @@ static void test_lie(enum lie lie, const char *told)
 {
 	struct liar l = liar_start(lie);
 
-	open_pod(&l);
+	open_pod(&l, AUTO);
 	CHECK(crig_until(&c, 300, burn_699, has_failed));
 	rig_run(&c.rig, 100, burn_699);
 	CHECK_EQ(c.rig.events[EVENT_PAST_FAILED], 1);
@@ -177,7 +186,7 @@ static void test_silent(void)
 {
 	struct liar l = liar_start(SILENT);
 
-	open_pod(&l);
+	open_pod(&l, AUTO);
 	for (unsigned i = 0; i < 600 && l.served->requests == 0; i++)
 		rig_run(&c.rig, 1, burn_699);
 	CHECK_EQ(l.served->requests, 1);
@@ -188,8 +197,24 @@ static void test_silent(void)
 	liar_stop(&l);
 }
 
+/* The query for one container fails whenever it is made: it goes behind the others. */
+static void test_order(void)
+{
+	struct liar l = liar_start(PICKY);
+
+	open_pod(&l, "{\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/max-cpu\":\"700m\"}");
+	for (unsigned i = 0; i < 600 && l.served->of_log < 2; i++)
+		rig_run(&c.rig, 1, burn_699);
+	/* CPU and memory. */
+	CHECK_EQ(l.served->of_log, 2);
+	CHECK(l.served->requests > 2);
+	crig_close(&c);
+	liar_stop(&l);
+}
+
 int main(void)
 {
+	test_order();
 	test_silent();
 	test_lie(HUGE, "larger than 512 KiB");
 	test_lie(PAGE, "no JSON");

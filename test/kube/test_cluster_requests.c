@@ -199,6 +199,13 @@ static void test_autoscaled(void)
  * known. explain names it; an annotation says that it is not. */
 static void test_operator(void)
 {
+	/* With those that the pod has, more than a view once showed. */
+	static const char *const others[][2] = {
+		{"resources", "both"},      {"goal", "balanced"},       {"scale-down", "true"},
+		{"max-memory", "1Gi"},      {"cpu-percentile", "none"}, {"memory-margin", "none"},
+		{"startup-boost", "1x 1s"}, {"rollout", "100%"},        {"allow-restart", "false"},
+		{"min-memory", "16Mi"},     {"policy", "{}"},
+	};
 	struct rig_pod *p;
 	char *page;
 
@@ -219,8 +226,13 @@ static void test_operator(void)
 	CHECK(strstr(page, "HorizontalPodAutoscaler made scales Collector/otel, which may be above "
 			   "this pod") != NULL);
 	free(page);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		crig_annotate(&c, p, others[i][0], others[i][1]);
 	crig_annotate(&c, p, "autoscaled", "false");
 	CHECK(crig_until(&c, 200, burn_300, cpu_is_higher));
+	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
+	CHECK(strstr(page, "\"autoscaled\"") != NULL);
+	free(page);
 	crig_close(&c);
 }
 

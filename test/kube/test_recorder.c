@@ -381,6 +381,29 @@ static void test_bounded(void)
 	}
 }
 
+/* A full table of sent ones: an older one that is not sent yet stays. */
+static void test_bounded_unsent(void)
+{
+	WITH(g)
+	{
+		char uid[32];
+
+		note_of(&g, "waits", "Normal", "Resized");
+		send_it(&g);
+		answer(&g, 503);
+		for (int i = 0; i < RECORDER_MAX; i++, g.now += USEC_PER_MSEC) {
+			snprintf(uid, sizeof uid, "u%d", i);
+			snprintf(namespace, sizeof namespace, "n%d", i / 40);
+			note_of(&g, uid, "Normal", "Resized");
+			CHECK_EQ(send_all(&g), 1);
+		}
+		g.now += 20 * S;
+		CHECK_EQ(send_all(&g), 1);
+		CHECK(strstr(g.body, "\"waits\"") != NULL);
+		strcpy(namespace, "lab");
+	}
+}
+
 static void test_forget(void)
 {
 	WITH(g)
@@ -411,6 +434,7 @@ int main(void)
 	test_budgets();
 	test_newest_text();
 	test_bounded();
+	test_bounded_unsent();
 	test_forget();
 	return check_result();
 }

@@ -229,7 +229,15 @@ static struct entry *entry_new(struct recorder *r, const struct kube_pod *pod, c
 	return STEAL(e);
 }
 
-/* Removes the one seen longest ago. False: all have a request under way. */
+static bool goes_first(const struct entry *a, const struct entry *b)
+{
+	bool sent_a = a->reported >= a->count, sent_b = b->reported >= b->count;
+
+	return sent_a != sent_b ? sent_a : a->last < b->last;
+}
+
+/* Removes the one seen longest ago, of those that are sent if there is one. False: all have a
+ * request under way. */
 static bool make_room(struct recorder *r)
 {
 	size_t oldest = RECORDER_MAX;
@@ -238,7 +246,7 @@ static bool make_room(struct recorder *r)
 		return true;
 	for (size_t i = 0; i < r->count; i++)
 		if (!r->entries[i]->under_way &&
-		    (oldest == RECORDER_MAX || r->entries[i]->last < r->entries[oldest]->last))
+		    (oldest == RECORDER_MAX || goes_first(r->entries[i], r->entries[oldest])))
 			oldest = i;
 	if (oldest == RECORDER_MAX)
 		return false;

@@ -10,7 +10,9 @@
 #include "agent/kube/client/port.h"
 #include "agent/kube/model/encode.h"
 
-#define RECORDER_MAX 1000 /* Events remembered; a new one replaces the oldest */
+/* Events remembered; a new one replaces the oldest that is sent, else (the API server is away) the
+ * oldest. */
+#define RECORDER_MAX 1000
 
 struct recorder;
 
