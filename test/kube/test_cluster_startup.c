@@ -34,6 +34,31 @@ static bool is_low_again(struct crig *x)
 	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) <= 220;
 }
 
+static double reported(const cJSON *report, const char *key)
+{
+	const cJSON *list = cJSON_GetObjectItem(report, "containers");
+	const cJSON *cpu = cJSON_GetObjectItem(cJSON_GetArrayItem(list, 0), "cpu");
+
+	return cJSON_GetNumberValue(cJSON_GetObjectItem(cpu, key));
+}
+
+/* Use and target are of the same samples: start-up is in neither, not even in the maximum. */
+static void check_report(void)
+{
+	char *page;
+	cJSON *report;
+
+	CHECK_EQ(crig_http(&c, "/v1/report", &page), 200);
+	report = cJSON_Parse(page);
+	free(page);
+	fprintf(stderr, "p95 %.0fm, max %.0fm, target %.0fm\n", reported(report, "use_p95"),
+		reported(report, "use_max"), reported(report, "target"));
+	CHECK(reported(report, "target") >= 45 && reported(report, "target") < 100);
+	CHECK(reported(report, "use_p95") >= 45 && reported(report, "use_p95") < 100);
+	CHECK(reported(report, "use_max") < 100);
+	cJSON_Delete(report);
+}
+
 /* Uses 50m of its 200m, but for the first seconds. */
 static void test_burst(enum cgroup_driver driver)
 {
@@ -55,6 +80,7 @@ static void test_burst(enum cgroup_driver driver)
 	CHECK(is_raised(&c));
 	CHECK(histogram_empty(&m->control.history.cpu));
 	CHECK(crig_until(&c, 240, burn_50, is_low_again));
+	check_report();
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
 	/* A decrease below the original is sent as always. */
 	rig_run(&c.rig, LEASE_SEC + 10, burn_50);
