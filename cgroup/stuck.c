@@ -10,12 +10,14 @@
 /* A thaw that does not succeed would leave PID 1 frozen. */
 #define THAW_TRIES 100
 
+#define LOCAL "memory.events.local"
+
 #define FREEZE_FILE "init.scope/cgroup.freeze"
 
-static int oom_events(const struct cg *c, uint64_t *ret)
+static int oom_events(const struct cg *c, const char *file, uint64_t *ret)
 {
 	char text[CG_TEXT_BYTES];
-	int len = cg_text_read(c->dir, "memory.events.local", text);
+	int len = cg_text_read(c->dir, file, text);
 
 	return len < 0 ? len : cg_parse_mem_ooms(text, (size_t)len, ret);
 }
@@ -24,15 +26,20 @@ static int oom_events(const struct cg *c, uint64_t *ret)
 int cg_oom_events(struct cg *c, uint64_t *ret)
 {
 	uint64_t outer, inner = 0;
-	int r = oom_events(c, &outer);
+	int r = oom_events(c, LOCAL, &outer);
 
 	if (r < 0)
 		return r;
-	r = c->inner != NULL ? oom_events(c->inner, &inner) : 0;
+	r = c->inner != NULL ? oom_events(c->inner, LOCAL, &inner) : 0;
 	if (r < 0 && r != -ENOENT)
 		return r;
 	*ret = outer + inner;
 	return 0;
+}
+
+int cg_oom_events_all(struct cg *c, uint64_t *ret)
+{
+	return oom_events(c, "memory.events", ret);
 }
 
 static int stuck_put(int fd, char value)

@@ -14,6 +14,8 @@
 /* `oom` of memory.events.local: how often the kernel searched this very group for a process to
  * kill. -errno. */
 int cg_oom_events(struct cg *c, uint64_t *ret);
+/* The same with those of all groups below it. */
+int cg_oom_events_all(struct cg *c, uint64_t *ret);
 
 /* Freezes and thaws PID 1's cgroup, init.scope. -ENOENT: this is no systemd host; else -errno. */
 int cg_nudge_pid1(int root);

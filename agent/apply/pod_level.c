@@ -14,7 +14,6 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
-#include "cgroup/stuck.h"
 #include "policy/base/arithmetic.h"
 #include "policy/control/control_state.h"
 #include <errno.h>
@@ -341,27 +340,4 @@ bool pod_level_short(const struct managed *m)
 
 	return may_write(m->pod) && m->control.kernel.mem_max != LIMIT_MAX && held != UINT64_MAX &&
 	       held < memory_sum(m);
-}
-
-void pod_level_begin(struct managed *m)
-{
-	if (m->kind == UNIT_KIND_POD)
-		cg_oom_events(m->cgroup.cg, &m->plan.pod_ooms);
-}
-
-/* The pod holds more than its containers, and may be full first: then `max` is counted up there. */
-void pod_asked_full(struct managed *m, const struct usage *u)
-{
-	const struct usage *last = &m->control.last;
-	struct managed *level = m->pod != NULL ? m->pod->level : NULL;
-	uint64_t before, now;
-
-	if (!(u->have & last->have & USAGE_MEM_EVENTS) ||
-	    u->events.oom_kill <= last->events.oom_kill || level == NULL ||
-	    level->cgroup.cg == NULL || cg_oom_events(level->cgroup.cg, &now) < 0)
-		return;
-	before = level->plan.pod_ooms;
-	level->plan.pod_ooms = now;
-	if (now > before)
-		control_pod_full(&m->control, m->wake->now);
 }

@@ -9,7 +9,6 @@ struct managed;
 struct plan;
 struct pod;
 struct unit_table;
-struct usage;
 
 /* Adds the raises of pod levels that precede the plan's, and of levels that are too low. */
 void pod_levels_raise(struct unit_table *t, struct plan *plan);
@@ -20,13 +19,9 @@ void pod_levels_review(struct unit_table *t);
 /* Its files were written by the kubelet, or by systemd after a call by vscaled. */
 void pod_level_check(struct managed *level);
 struct unit_props pod_level_props(const struct managed *level, uint32_t *ret_mask);
-/* After an OOM kill in a container: tells the laws whether the pod's limit was the cause. */
-void pod_asked_full(struct managed *m, const struct usage *u);
 /* Does systemd store less for it than for its containers? */
 bool pod_level_short(const struct managed *level);
 /* While reserved, the level has room for the original of a container. */
 void pod_level_reserve(struct managed *m, bool reserve);
 /* The owner changed a container's original from `from` to `to`. */
 void pod_level_adopt(struct pod *p, enum resource r, uint64_t from, uint64_t to);
-/* It was attached to its cgroup. */
-void pod_level_begin(struct managed *m);

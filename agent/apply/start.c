@@ -192,7 +192,6 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 		return;
 	}
 	stuck_forget(m);
-	pod_level_begin(m);
 	persist_follow(m, u.limits.cpu_period_usec);
 	if (first)
 		begin(m, rule, &a, &u.limits);

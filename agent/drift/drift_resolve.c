@@ -440,6 +440,7 @@ static void resolve_laws(struct managed *m, enum answer answer, struct plan *pla
 	oom_lowered(m, m, u.limits.mem_max);
 	runtime_wrote(m, replaced_early(m) ? m->drift.found_max : u.limits.mem_max);
 	drift_high(m, &u.limits);
+	node_memory_for(m); /* before the context: growth meanwhile is raised for, too */
 	l.x = daemon_context(m->table, plan);
 	/* Classified now: below, resources are frozen that must wait for PID 1's answer. */
 	control_freeze(&m->control, 0);

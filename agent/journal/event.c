@@ -139,7 +139,8 @@ void event_unit(enum event_kind kind, const struct unit_event *e)
 	put_text(&d, VALUE_DETAIL, e->detail);
 	put_text(&d, VALUE_FILE, e->file);
 	put_text(&d, VALUE_BY, e->by);
-	put_amount(&d, VALUE_FROM, RESOURCE_MEMORY, e->limit_bytes);
+	if (e->limit_bytes != 0)
+		put_amount(&d, VALUE_FROM, RESOURCE_MEMORY, e->limit_bytes);
 	put_count(&d, e->count);
 	put_span(&d, (int64_t)e->span_usec);
 	put_error(&d, e->error);

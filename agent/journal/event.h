@@ -41,7 +41,8 @@ struct unit_event {
 			       an external writer had lowered the limit, NULL: none had */
 	const char *file;   /* baseline-unsaved: what could not be written */
 	const char *by;     /* paused, resumed: who asked */
-	uint64_t limit_bytes; /* oom-kill: memory.max at the kill, the pod's if that was full */
+	uint64_t limit_bytes; /* oom-kill: memory.max at the kill, of the cgroup that was full; 0:
+			       not known */
 	uint64_t count;       /* oom-kill: kills since the last event */
 	usec_t span_usec;     /* property-failed: how long it took */
 	int error;            /* -errno */

@@ -161,12 +161,12 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_MEMORY_DENIED] = {
 		"memory-denied", SD_ID128_MAKE(e7,68,f8,60,9f,d8,48,1a,97,41,d6,e4,c8,3e,97,8f),
 		LOG_WARNING, WHO | F(RESOURCE) | F(FROM) | F(TO) | F(DETAIL), 3,
-		"not enough node memory for {who}: it needs {to}, the node has memory for {from}[ ({why})]",
+		"not enough memory for {who}: it needs {to}, there is memory for {from}[ ({why})]",
 	},
 	[EVENT_OOM_KILL] = {
 		"oom-kill", SD_ID128_MAKE(08,30,39,46,8f,8d,4d,30,af,45,46,e4,27,d5,6f,6c),
 		LOG_WARNING, WHO | F(FROM) | F(COUNT_OF) | F(DETAIL), 10,
-		"OOM-killed in {who} at the limit {from}, processes: {count}[ ({detail})]",
+		"OOM-killed in {who}[ at the limit {from}], processes: {count}[ ({detail})]",
 	},
 	[EVENT_WRITER_STUCK] = {
 		"writer-stuck", SD_ID128_MAKE(b4,0e,71,5c,2f,96,4d,0a,9a,13,c8,5b,e7,62,3d,41),

@@ -63,7 +63,6 @@ static void read_and_decide(struct managed *m, uint32_t first, struct usage *u, 
 		return;
 	if (u->have & USAGE_MEM)
 		node_memory_for(m);
-	pod_asked_full(m, u);
 	oom_check(m, u);
 	x = daemon_context(m->table, plan);
 	recorded_reflex_pass(m, u, &x);
@@ -124,6 +123,7 @@ void tick_unit(struct managed *m)
 	daemon_wake(m->table->wake);
 	stuck_check(m);
 	if (!managed_has_laws(m)) {
+		oom_look(m);
 		/* Unread, the wake-up would come again at once. */
 		if (m->cgroup.cg != NULL && cg_read(m->cgroup.cg, USAGE_MEM_EVENTS, &u) == -ENODEV)
 			managed_lost(m);

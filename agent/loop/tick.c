@@ -104,7 +104,6 @@ static void observe(struct managed *m, bool limits, const struct usage *first, s
 		return;
 	unit_fill_absent(m, &u);
 	keep_ours(m, &u.limits);
-	pod_asked_full(m, &u);
 	oom_check(m, &u);
 	x = daemon_context(m->table, plan);
 	recorded_observe(m, &u, &x);
@@ -178,6 +177,7 @@ void tick(struct unit_table *t, bool review)
 	plan_begin(t, &plan);
 	boost_update(t, &plan);
 	node_memory_expect(t->memory, false);
+	oom_look_above(t);
 	sweep_units(t, READER_SAMPLE, review ? review_one : sample_one, &plan);
 	counters_took(&t->tally->scan[SCAN_SAMPLE], daemon_clock() - begin);
 	if (review) {

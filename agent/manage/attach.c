@@ -7,6 +7,7 @@
 #include "agent/manage/inotify.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
+#include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
@@ -201,6 +202,9 @@ int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret
 		return r;
 	}
 	m->cgroup.attach_tried_at = 0;
+	m->cgroup.above =
+		above_find(&m->table->memory->above, m->pod != NULL ? m->pod->path : a->cgroup);
+	oom_seen_begin(m->cgroup.cg, &m->reported.ooms);
 	reader_attach(m);
 	cg_watch_limits(m->table->inotify->watch, m->cgroup.cg, managed_cookie(m));
 	fd = cg_events_fd(m->cgroup.cg);

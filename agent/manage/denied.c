@@ -3,6 +3,7 @@
 #include "agent/manage/denied.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
+#include "agent/manage/node_memory.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
@@ -33,13 +34,24 @@ static const char *name_of(const struct unit_table *t, uint32_t entry)
 	return m != NULL ? m->name : "another one";
 }
 
+/* What lacks the memory. */
+static const char *where(const struct managed *m)
+{
+	uint32_t above = m->control.denial.verdict.above;
+
+	return above == 0 ? "the node" : m->table->memory->above.items[above].path;
+}
+
 static void figures(const struct managed *m, char *text, size_t size)
 {
 	const struct ledger_verdict *v = &m->control.denial.verdict;
 	char a[HUMAN_SIZE], b[HUMAN_SIZE], c[HUMAN_SIZE];
 
 	text[0] = '\0';
-	if (v->kubelet)
+	if (v->above != 0)
+		add(text, size, "%s available below the limit of %s, %s granted and not used yet",
+		    bytes(v->available, a), where(m), bytes(v->outstanding, c));
+	else if (v->kubelet)
 		add(text, size,
 		    "%s available to the kubelet less %s for its eviction threshold and a margin,"
 		    " %s granted and not used yet",
@@ -63,8 +75,8 @@ bool denied_text(const struct managed *m, char *ret, size_t size)
 	if (!control_denied(&m->control, m->wake->now))
 		return false;
 	figures(m, why, sizeof why);
-	snprintf(ret, size, "needs %s, the node has memory for %s: %s", bytes(v->desired, desired),
-		 bytes(v->allowed, allowed), why);
+	snprintf(ret, size, "needs %s, %s has memory for %s: %s", bytes(v->desired, desired),
+		 where(m), bytes(v->allowed, allowed), why);
 	return true;
 }
 

@@ -195,18 +195,25 @@ void message_oom(struct managed *m, uint64_t kills)
 {
 	const struct oom_kill *k = &m->control.kill;
 	char detail[128], held[HUMAN_SIZE], use[HUMAN_SIZE];
+	const char *by = m->reported.killed_by;
 	bool lowered = k->at != 0 && k->limit < k->held;
 	struct unit_event e = {
 		.who = message_who(m),
 		.limit_bytes = k->at != 0 ? k->limit : m->control.kernel.mem_max,
-		.detail = lowered ? detail : NULL,
+		.detail = lowered || by != NULL ? detail : NULL,
 		.count = kills,
 	};
 
-	snprintf(detail, sizeof detail, "an external writer had lowered %s from %s; %s in use",
-		 k->pod ? "the pod's memory.max" : "memory.max",
-		 human_amount(RESOURCE_MEMORY, k->held, held),
-		 human_amount(RESOURCE_MEMORY, k->use, use));
+	if (by != NULL && !lowered)
+		e.limit_bytes = m->reported.killed_at;
+	if (!lowered)
+		snprintf(detail, sizeof detail, "for the memory of %s, not for its own limit", by);
+	else
+		snprintf(detail, sizeof detail,
+			 "an external writer had lowered %s from %s; %s in use",
+			 k->pod ? "the pod's memory.max" : "memory.max",
+			 human_amount(RESOURCE_MEMORY, k->held, held),
+			 human_amount(RESOURCE_MEMORY, k->use, use));
 	event_unit(EVENT_OOM_KILL, &e);
 }
 

@@ -7,16 +7,17 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "cgroup/kubepods.h"
-#include "cgroup/reader.h"
+#include "policy/base/arithmetic.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define ROOT "/proc"
-/* memory.stat of all pods sums up all of their cgroups. */
-#define PODS_STAT_USEC USEC_PER_SEC
+/* Growth between two reads is covered by the reserve; memory.stat of so many cgroups takes long. */
+#define STAT_USEC USEC_PER_SEC
 
 static void report_unread(struct node_memory *n, int error)
 {
@@ -41,6 +42,7 @@ void node_memory_start(struct node_memory *n, const char *root)
 
 	snprintf(path, sizeof path, "%s/meminfo", root != NULL ? root : ROOT);
 	n->fd = open(path, O_RDONLY | O_CLOEXEC);
+	n->above.root = n->units->host->root;
 	n->reads.base = n->pods_reads.base = LIMIT_MAX;
 	if (n->fd < 0 && root == NULL)
 		report_unread(n, -errno);
@@ -51,7 +53,8 @@ void node_memory_stop(struct node_memory *n)
 	if (n->fd >= 0)
 		close(n->fd);
 	free(n->entries);
-	cg_close(n->pods);
+	free(n->groups);
+	above_drop(&n->above);
 }
 
 uint64_t node_memory_kubelet(const struct node_memory *n)
@@ -111,6 +114,7 @@ static void fill_entry(const struct managed *m, struct ledger_entry *ret)
 	else
 		control_ledger_entry(&m->control, &m->config->tuning, m->wake->now, ret);
 	ret->pod = m->pod != NULL;
+	ret->above = m->cgroup.above;
 }
 
 static bool fill_entries(struct node_memory *n)
@@ -129,44 +133,34 @@ static bool fill_entries(struct node_memory *n)
 	return true;
 }
 
-/* The folder appears with the kubelet's start, and is another one when that is set up anew. */
-static void open_pods(struct node_memory *n)
-{
-	const struct host *host = n->units->host;
-	char path[KUBEPODS_PATH_MAX];
-
-	if (n->pods == NULL && kubepods_top(host->root, host->kubelet_root, path, sizeof path) == 0)
-		cg_open(host->root, path, &n->pods);
-}
-
-/* The kubelet's allocatableMemory.available: the limit of all pods less their working set. What
- * memory.stat tells may be a second old: between two samples the ledger follows growth by itself.
- */
+/* The kubelet's allocatableMemory.available: the limit of all pods less their working set. The
+ * folder appears with the kubelet's start, and may be another one when that is set up anew. */
 static uint64_t pods_available(struct node_memory *n)
 {
-	usec_t now = n->units->wake->now;
-	bool stat = n->pods_at == 0 || now - n->pods_at >= PODS_STAT_USEC;
-	struct usage u = {0};
-	uint64_t used;
+	const struct host *host = n->units->host;
+	char path[KUBEPODS_PATH_MAX + 2];
+	const struct above *a = &n->above.items[n->pods];
 
-	if (stat) {
-		n->pods_at = now;
-		open_pods(n);
-	}
-	if (n->pods == NULL)
+	if ((n->pods == 0 || a->cg == NULL) &&
+	    kubepods_top(host->root, host->kubelet_root, path, KUBEPODS_PATH_MAX) == 0)
+		n->pods = above_find(&n->above, strcat(path, "/."));
+	if (n->pods == 0)
 		return LIMIT_MAX;
-	if (cg_read_outer(n->pods, USAGE_MEM | USAGE_MEM_LIMIT | (stat ? USAGE_MEM_STAT : 0), &u) <
-	    0) {
-		cg_close(n->pods);
-		n->pods = NULL;
-		return LIMIT_MAX;
-	}
-	if (u.have & USAGE_MEM_STAT)
-		n->pods_inactive = u.stat.inactive_file;
-	if (!(u.have & USAGE_MEM) || u.limits.mem_max == LIMIT_MAX)
-		return LIMIT_MAX;
-	used = u.mem_current - MIN(n->pods_inactive, u.mem_current);
-	return u.limits.mem_max - MIN(used, u.limits.mem_max);
+	a = above_read(&n->above, n->pods, n->units->wake->now, STAT_USEC);
+	return a->limit == LIMIT_MAX ? LIMIT_MAX
+				     : sub_sat(a->limit, sub_sat(a->current, a->inactive));
+}
+
+/* In a container, the root of the tree has a limit that /proc/meminfo does not show. */
+static void bound_by_root(struct node_memory *n, struct meminfo *read)
+{
+	const struct above *root;
+
+	if (n->above.count == 0)
+		return;
+	root = above_read(&n->above, 0, n->units->wake->now, STAT_USEC);
+	read->total = MIN(read->total, root->limit);
+	read->available = MIN(read->available, above_room(root));
 }
 
 static bool read_node(struct node_memory *n)
@@ -180,11 +174,37 @@ static bool read_node(struct node_memory *n)
 		return false;
 	}
 	n->reported = false;
+	bound_by_root(n, &read);
 	n->read = read;
 	n->to.available = n->kubelet ? read.kubelet_available : LIMIT_MAX;
 	n->to.pods_available = n->kubelet ? pods_available(n) : LIMIT_MAX;
 	ledger_supply(&n->units->config->tuning.node, read.total, read.available, &n->to,
 		      &n->supply);
+	return true;
+}
+
+static bool fill_groups(struct node_memory *n)
+{
+	if (n->group_count < n->above.count) {
+		void *grown = reallocarray(n->groups, n->above.count, sizeof *n->groups);
+
+		if (grown == NULL)
+			return false;
+		n->groups = grown;
+	}
+	for (uint32_t i = 1; i < n->above.count; i++) {
+		/* The folder of all pods bounds them by pods_available(). */
+		struct above *a = i == n->pods ? &n->above.items[i]
+					       : above_read(&n->above, i, n->units->wake->now, 0);
+		uint64_t left = i < n->group_count ? n->groups[i].available : LIMIT_MAX;
+
+		n->groups[i] = (struct ledger_group){
+			.available = i == n->pods ? LIMIT_MAX
+						  : ledger_read(&a->reads, left, above_room(a)),
+			.above = a->above,
+		};
+	}
+	n->group_count = n->above.count;
 	return true;
 }
 
@@ -195,12 +215,13 @@ static struct ledger *open_ledger(struct node_memory *n)
 	if (node_memory_is_open(n) && n->ledger.count == n->units->id_count)
 		return &n->ledger;
 	node_memory_close(n);
-	if (!read_node(n) || !fill_entries(n))
+	if (!read_node(n) || !fill_entries(n) || !fill_groups(n))
 		return NULL;
 	n->opened = n->units->wake->count;
 	figures = n->supply;
 	figures.available = ledger_read(&n->reads, n->ledger.node.available, figures.available);
 	figures.pods = ledger_read(&n->pods_reads, n->ledger.node.pods, figures.pods);
+	figures.groups = n->groups;
 	ledger_begin(&n->ledger, &figures, n->entries, n->units->id_count);
 	return &n->ledger;
 }
@@ -230,6 +251,9 @@ uint32_t node_memory_asks(struct node_memory *n, struct ledger_ask *ret, uint32_
 		return 0;
 	ledger_passed(&n->reads, n->ledger.node.available, n->supply.available);
 	ledger_passed(&n->pods_reads, n->ledger.node.pods, n->supply.pods);
+	for (uint32_t i = 1; i < n->group_count; i++)
+		ledger_passed(&n->above.items[i].reads, n->groups[i].available,
+			      above_room(&n->above.items[i]));
 	return ledger_cancel(&n->ledger, ret, max);
 }
 

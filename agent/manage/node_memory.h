@@ -2,10 +2,9 @@
 /* The node's memory: what is left to grant, read at most once in a wake-up. */
 #pragma once
 
+#include "agent/manage/above.h"
 #include "cgroup/meminfo.h"
-#include "policy/laws/ledger.h"
 
-struct cg;
 struct managed;
 struct unit_table;
 
@@ -19,10 +18,11 @@ struct node_memory {
 	struct ledger_reads reads, pods_reads;
 	struct ledger_entry *entries; /* owned, one per id */
 	size_t capacity;
+	struct above_table above;
+	struct ledger_group *groups; /* owned, one for each of them */
+	uint32_t group_count;
 	bool kubelet;              /* there is a kubelet, which evicts by figures of its own */
-	struct cg *pods;           /* the folder above all pods; NULL: not open */
-	usec_t pods_at;            /* of its last memory.stat, which takes long; 0: never */
-	uint64_t pods_inactive;    /* its inactive_file then */
+	uint32_t pods;             /* the folder above all pods; 0: not found */
 	struct meminfo read;       /* as of the last time; total 0: never */
 	struct ledger_kubelet to;  /* likewise */
 	struct ledger_node supply; /* with it */

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "agent/annotation/annotation.h"
+#include "agent/manage/above.h"
 #include "cgroup/bpf/reader_bpf.h"
 #include "policy/control/control.h"
 #include "systemd/unit_props.h"
@@ -19,6 +20,7 @@ struct recording_active;
 struct managed_cgroup {
 	char *path;                 /* below the root */
 	struct cg *cg;              /* NULL: not running */
+	uint32_t above;             /* the one above it, or above its pod: above.h */
 	struct cg_scan_slots slots; /* of the BPF reader, or READER_NO_SLOT */
 	sd_event_source *events;    /* memory.events */
 	struct usage *unsampled;    /* the newest totals until the first sample; owned */
@@ -61,6 +63,9 @@ struct managed_reported {
 	usec_t above_since; /* since when more is in use than its spec allows; 0: it is not */
 	bool above;
 	bool denied;
+	struct oom_seen ooms;  /* of its cgroup */
+	const char *killed_by; /* the last OOM kill was for another limit: whose; NULL: its own */
+	uint64_t killed_at;    /* that limit; 0: not known */
 	struct summed_steps {
 		usec_t since; /* 0: none */
 		uint64_t from;
@@ -108,7 +113,6 @@ struct managed_plan {
 					    0: not */
 	uint64_t echoed;       /* bytes: the current plan takes the headroom that PID 1 wrote back
 				  to this; 0: not */
-	uint64_t pod_ooms;     /* of a pod level: pod_asked_full() */
 	bool running_reported; /* the API server has reported the container that runs */
 };
 

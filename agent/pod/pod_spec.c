@@ -10,6 +10,7 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
+#include "agent/manage/oom.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/spec.h"
@@ -175,6 +176,7 @@ void pod_spec_first(struct managed *m)
 
 static void report_kill(struct managed *m)
 {
+	oom_check_gone(m);
 	control_oom_reported(&m->control, &m->config->tuning, m->wake->now, m->wake->now_real);
 	/* Its history was put into the store when its cgroup was removed. */
 	if (m->cgroup.cg == NULL)

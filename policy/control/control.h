@@ -144,6 +144,7 @@ struct control {
 	usec_t lacking_since; /* it needs more than its ceiling or request is; 0: it does not */
 	usec_t lacked_at;
 	usec_t ceiling_kills[CONTROL_CEILING_KILLS]; /* the newest one first; 0: none */
+	usec_t spared_at;                            /* control_spared() */
 	uint64_t use_unchecked; /* bytes: the highest use since memory.events was read; 0: none */
 	struct history history;
 	struct prior prior;
@@ -212,9 +213,10 @@ bool control_stat_stands(const struct control *c, const struct usage *u);
 bool control_hot(const struct control *c);
 /* By the CPU counters it may need a raise now: it is read before all others. */
 bool control_presses(const struct control *c, const struct usage *u);
-/* The pod's memory was full and the kernel OOM-killed for that: handled as if its own limit had
- * been hit. Call it before the usage that contains the kill. */
-void control_pod_full(struct control *c, usec_t now);
+/* Before the usage that contains an OOM kill: it was for its own limit, or for its pod's, which is
+ * handled alike; or it was for another one, and says nothing about its own. */
+void control_limit_full(struct control *c, usec_t now);
+void control_spared(struct control *c, usec_t now);
 /* An external writer lowered memory.max of the container or pod: an OOM kill within a second is
  * attributed to it, and the desired limit follows from use. Before the usage with the kill and the
  * correction. */

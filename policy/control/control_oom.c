@@ -28,9 +28,14 @@ static uint64_t kills(const struct mem_events *then, const struct mem_events *no
 	return then->oom_group_kill > 0 ? groups : groups - MIN(groups, then->oom_kill);
 }
 
-void control_pod_full(struct control *c, usec_t now)
+void control_limit_full(struct control *c, usec_t now)
 {
 	c->mem.max_event_at = now;
+}
+
+void control_spared(struct control *c, usec_t now)
+{
+	c->spared_at = now;
 }
 
 void control_mem_lowered(struct control *c, const struct mem_lowered *l)
@@ -142,7 +147,7 @@ static void check_events(struct control *c, const struct usage *prev,
 {
 	const struct usage *u = &c->last;
 	struct mem_law *m = &c->mem;
-	bool lowered = lowered_recently(c, x->now);
+	bool spared = c->spared_at == x->now, lowered = !spared && lowered_recently(c, x->now);
 
 	if (u->events.max > prev->events.max)
 		m->max_event_at = x->now;
@@ -151,8 +156,9 @@ static void check_events(struct control *c, const struct usage *prev,
 		return;
 	c->kill =
 		lowered ? kill_by_writer(c, prev, u, x->now) : kill_at_limit(limit_now(c), x->now);
-	if (!lowered && (m->max_event_at == 0 || x->now - m->max_event_at > MAX_TO_KILL_USEC ||
-			 c->kernel.mem_max == LIMIT_MAX))
+	if (spared ||
+	    (!lowered && (m->max_event_at == 0 || x->now - m->max_event_at > MAX_TO_KILL_USEC ||
+			  c->kernel.mem_max == LIMIT_MAX)))
 		return;
 	note_ceiling_kill(c, x->tuning, x->now);
 	record(c, x->tuning, c->kill.use, x->now_real);
@@ -188,6 +194,8 @@ void control_oom_reported(struct control *c, const struct tuning *t, usec_t now,
 	if (c->kill.at == 0)
 		c->kill = kill_at_limit(c->resource[RESOURCE_MEMORY].limit, now);
 	c->resource[RESOURCE_MEMORY].counters.oom_kills++;
+	if (c->spared_at == now)
+		return;
 	note_ceiling_kill(c, t, now);
 	record(c, t, c->kill.use, now_real);
 }

@@ -35,20 +35,17 @@ static uint64_t demand(const struct ledger *l, const struct ledger_entry *e)
 	return cost(l, e, MAX(e->denied, e->projected));
 }
 
-static void count_in(struct ledger *l, const struct ledger_entry *e)
+/* sign: 1, or -1 to take it out again. */
+static void add_entry(struct ledger *l, const struct ledger_entry *e, int sign)
 {
-	l->outstanding += outstanding(l, e);
-	l->pods_outstanding += e->pod ? outstanding(l, e) : 0;
-	l->demand_total += demand(l, e);
-	l->pods_demand += e->pod ? demand(l, e) : 0;
-}
+	uint64_t unused = outstanding(l, e) * (uint64_t)sign, asks = demand(l, e) * (uint64_t)sign;
 
-static void count_out(struct ledger *l, const struct ledger_entry *e)
-{
-	l->outstanding -= outstanding(l, e);
-	l->pods_outstanding -= e->pod ? outstanding(l, e) : 0;
-	l->demand_total -= demand(l, e);
-	l->pods_demand -= e->pod ? demand(l, e) : 0;
+	l->outstanding += unused;
+	l->pods_outstanding += e->pod ? unused : 0;
+	l->demand_total += asks;
+	l->pods_demand += e->pod ? asks : 0;
+	for (uint32_t g = e->above; g != 0; g = l->node.groups[g].above)
+		l->node.groups[g].outstanding += unused;
 }
 
 void ledger_begin(struct ledger *l, const struct ledger_node *node, struct ledger_entry *entries,
@@ -57,7 +54,7 @@ void ledger_begin(struct ledger *l, const struct ledger_node *node, struct ledge
 	*l = (struct ledger){.node = *node, .entries = entries, .count = count};
 	l->node.available = MIN(node->available, node->total);
 	for (uint32_t i = 0; i < count; i++)
-		count_in(l, &entries[i]);
+		add_entry(l, &entries[i], 1);
 }
 
 void ledger_use(struct ledger *l, uint32_t entry, uint64_t use)
@@ -68,9 +65,13 @@ void ledger_use(struct ledger *l, uint32_t entry, uint64_t use)
 	l->node.available = sub_sat(l->node.available, sub_sat(use, e->use));
 	if (e->pod && l->node.pods != LIMIT_MAX)
 		l->node.pods = sub_sat(l->node.pods, sub_sat(use, e->use));
-	count_out(l, e);
+	for (uint32_t g = e->above; g != 0; g = l->node.groups[g].above)
+		if (l->node.groups[g].available != LIMIT_MAX)
+			l->node.groups[g].available =
+				sub_sat(l->node.groups[g].available, sub_sat(use, e->use));
+	add_entry(l, e, -1);
 	e->use = use;
-	count_in(l, e);
+	add_entry(l, e, 1);
 }
 
 /* --- ranks */
@@ -114,6 +115,24 @@ static uint64_t room(const struct ledger *l)
 static uint64_t pods_room(const struct ledger *l)
 {
 	return l->node.pods != LIMIT_MAX ? sub_sat(l->node.pods, l->pods_outstanding) : LIMIT_MAX;
+}
+
+/* What the limits of all groups above leave to it; *ret: the one that leaves least, 0: none. */
+static uint64_t room_above(const struct ledger *l, const struct ledger_entry *e, uint32_t *ret)
+{
+	uint64_t least = LIMIT_MAX;
+
+	*ret = 0;
+	for (uint32_t g = e->above; g != 0; g = l->node.groups[g].above) {
+		const struct ledger_group *group = &l->node.groups[g];
+		uint64_t bytes = sub_sat(group->available, group->outstanding);
+
+		if (group->available == LIMIT_MAX || bytes >= least)
+			continue;
+		least = bytes;
+		*ret = g;
+	}
+	return least;
 }
 
 /* What entries that come first wait for, and the first of them. */
@@ -174,7 +193,8 @@ static struct kept_of kept_above(const struct ledger *l, uint32_t entry)
 static uint64_t room_beside(const struct ledger *l, const struct ledger_entry *e, uint64_t kept,
 			    uint64_t kept_pods)
 {
-	uint64_t bytes = sub_sat(room(l), kept);
+	uint32_t group;
+	uint64_t bytes = MIN(sub_sat(room(l), kept), room_above(l, e, &group));
 
 	return e->pod ? MIN(bytes, sub_sat(pods_room(l), kept_pods)) : bytes;
 }
@@ -235,7 +255,9 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t desired,
 {
 	const struct ledger_entry *e = &l->entries[entry];
 	struct kept_of kept;
+	uint32_t group;
 	uint64_t allowed = ledger_decide(l, entry, desired, &kept);
+	uint64_t above = room_above(l, e, &group);
 	bool by_pods = e->pod &&
 		       sub_sat(pods_room(l), kept.pods.bytes) < sub_sat(room(l), kept.node.bytes);
 	const struct kept *k = by_pods ? &kept.pods : &kept.node;
@@ -261,7 +283,18 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t desired,
 		v.available = sub_sat(add_sat(v.available, l->node.eviction), l->node.reserve);
 		v.reserve = l->node.eviction;
 	}
-	if (v.allowed < desired)
+	if (above <= v.room - v.kept && group != 0)
+		v = (struct ledger_verdict){
+			.desired = desired,
+			.allowed = allowed,
+			.above = group,
+			.available = l->node.groups[group].available,
+			.outstanding = l->node.groups[group].outstanding,
+			.room = above,
+			.kept_for = LEDGER_NO_ENTRY,
+			.holder = LEDGER_NO_ENTRY,
+		};
+	else if (v.allowed < desired)
 		find_holder(l, entry, by_pods, &v);
 	*ret = v;
 }
@@ -270,12 +303,15 @@ uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t desired)
 {
 	uint64_t allowed = ledger_most(l, entry, desired);
 	struct ledger_entry *e = &l->entries[entry];
+	uint32_t group;
+	/* For what a limit above does not leave, others need not give anything back. */
+	uint64_t waits = limit_with(l, e, room_above(l, e, &group), desired);
 
-	count_out(l, e);
-	e->denied = allowed < desired ? desired : 0;
+	add_entry(l, e, -1);
+	e->denied = allowed < waits ? waits : 0;
 	e->urgent = e->needs ? e->denied : 0;
 	e->limit = MAX(e->limit, allowed);
-	count_in(l, e);
+	add_entry(l, e, 1);
 	return allowed;
 }
 

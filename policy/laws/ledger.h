@@ -23,6 +23,13 @@
 
 #define LEDGER_NO_ENTRY UINT32_MAX
 
+/* A cgroup above entries that has a limit of its own, or is in one that has. */
+struct ledger_group {
+	uint64_t available;   /* below its limit; LIMIT_MAX: it has none */
+	uint64_t outstanding; /* of the entries in it */
+	uint32_t above;       /* index of the group that it is in; 0: none */
+};
+
 struct ledger_node {
 	uint64_t total;     /* MemTotal */
 	uint64_t available; /* ledger_supply() now or at the last read, whichever is less; newer use
@@ -34,6 +41,8 @@ struct ledger_node {
 	 * has; LIMIT_MAX: no such bound. */
 	uint64_t pods;
 	uint64_t pods_eviction; /* what must stay below the limit of all pods besides */
+	/* The caller's, used from now on; the first is none. May be NULL where no entry has one. */
+	struct ledger_group *groups;
 };
 
 /* One container or unit; limits are memory.max in bytes. */
@@ -55,6 +64,7 @@ struct ledger_entry {
 	int32_t priority; /* of the pod; a unit: 0 */
 	uint8_t qos;      /* 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort */
 	bool pod;         /* a container of a pod: what is left to all pods bounds it */
+	uint32_t above;   /* index of the group that it is in; 0: none */
 };
 
 /* The entries belong to the caller and must be current. */
@@ -73,7 +83,8 @@ struct ledger {
 struct ledger_verdict {
 	uint64_t desired;
 	uint64_t allowed;   /* never below the current limit, unless the desired limit is */
-	uint64_t available; /* MemAvailable, or the kubelet's memory.available */
+	uint32_t above;     /* the group whose limit bounds it; 0: the node */
+	uint64_t available; /* in it; or MemAvailable, or the kubelet's memory.available */
 	uint64_t reserve;   /* of it */
 	bool kubelet;       /* which of the two */
 	uint64_t outstanding;

@@ -61,14 +61,19 @@ static void put_counters(struct rig *r, const struct rig_unit *u)
 		 "low 0\nhigh 0\nmax %" PRIu64 "\noom %" PRIu64 "\noom_kill %" PRIu64
 		 "\noom_group_kill 0\n",
 		 u->max_events, u->oom_events, u->oom_kills);
-	put(r, u, "memory.events", text);
 	put(r, u, "memory.events.local", text);
+	snprintf(text, sizeof text,
+		 "low 0\nhigh 0\nmax %" PRIu64 "\noom %" PRIu64 "\noom_kill %" PRIu64
+		 "\noom_group_kill 0\n",
+		 u->max_events, u->oom_events + u->inner_ooms, u->oom_kills);
+	put(r, u, "memory.events", text);
 }
 
 static void kill_unit(struct rig *r, struct rig_unit *u)
 {
 	r->kills++;
 	u->oom_kills++;
+	u->oom_events++;
 	u->anon_bytes /= 2;
 	u->blocked_bytes = 0;
 }
@@ -166,7 +171,8 @@ void rig_unit_stop(struct rig *r, struct rig_unit *u)
 	fake_remove(&r->tree, u->cgroup);
 	u->running = false;
 	u->usage_usec = u->nr_periods = u->nr_throttled = u->throttled_usec = 0;
-	u->anon_bytes = u->blocked_bytes = u->file_bytes = u->max_events = u->oom_kills = 0;
+	u->anon_bytes = u->blocked_bytes = u->file_bytes = 0;
+	u->max_events = u->oom_kills = u->oom_events = u->inner_ooms = 0;
 }
 
 struct rig_unit *rig_add(struct rig *r, const char *name, uint64_t quota_milli, uint64_t mem_max)
@@ -182,6 +188,16 @@ struct rig_unit *rig_add(struct rig *r, const char *name, uint64_t quota_milli, 
 		.mem_max = mem_max,
 		.mem_high = UINT64_MAX,
 	};
+	rig_unit_start(r, u);
+	return u;
+}
+
+struct rig_unit *rig_add_at(struct rig *r, const char *name, const char *cgroup, uint64_t mem_max)
+{
+	struct rig_unit *u = rig_add(r, name, LIMIT_MAX, mem_max);
+
+	fake_remove(&r->tree, u->cgroup);
+	snprintf(u->cgroup, sizeof u->cgroup, "%s", cgroup);
 	rig_unit_start(r, u);
 	return u;
 }
@@ -453,6 +469,8 @@ void rig_wake(struct rig *r, struct rig_unit *u)
 	r->boot += 5 * USEC_PER_MSEC;
 	r->real += 5 * USEC_PER_MSEC;
 	put_counters(r, u);
+	for (size_t i = 0; i < r->pod_count; i++)
+		put_counters(r, r->pod[i].level);
 	tick_unit(managed_in(r, u->cgroup));
 }
 

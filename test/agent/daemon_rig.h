@@ -30,6 +30,7 @@ struct rig_unit {
 	uint64_t usage_usec, nr_periods, nr_throttled, throttled_usec;
 	uint64_t anon_bytes, file_bytes;
 	uint64_t max_events, oom_kills, oom_events;
+	uint64_t inner_ooms; /* of cgroups in it */
 	/* Growth that memory.max stopped: a kill unless the daemon's next tick raises it. */
 	uint64_t blocked_bytes;
 	bool blocked_seen;
@@ -156,6 +157,8 @@ char *rig_config(const char *units);
 /* rig_write_config(), and SIGHUP. */
 void rig_reload(struct rig *r, const char *config_body);
 struct rig_unit *rig_add(struct rig *r, const char *name, uint64_t quota_milli, uint64_t mem_max);
+/* The same at another path, and without a CPU limit. */
+struct rig_unit *rig_add_at(struct rig *r, const char *name, const char *cgroup, uint64_t mem_max);
 /* Ends the unit; and starts it again, with what systemd holds and a new cgroup. */
 void rig_unit_stop(struct rig *r, struct rig_unit *u);
 void rig_unit_start(struct rig *r, struct rig_unit *u);

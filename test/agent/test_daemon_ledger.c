@@ -411,8 +411,140 @@ static void test_pods(void)
 	rig_close(&r);
 }
 
+/* --- limits above --- */
+
+/* What is charged to a slice: all below it. */
+static void charge(struct rig *r, struct rig_unit *slice)
+{
+	size_t len = strlen(slice->cgroup);
+
+	slice->anon_bytes = 0;
+	for (size_t i = 0; i < r->unit_count; i++)
+		if (strncmp(r->unit[i].cgroup, slice->cgroup, len) == 0 &&
+		    r->unit[i].cgroup[len] == '/' && strstr(r->unit[i].name, ".service") != NULL)
+			slice->anon_bytes += r->unit[i].anon_bytes;
+}
+
+static size_t slices;
+static uint64_t overdrawn;
+
+/* Units grow; what they may still take fits below the limit of each slice. */
+static void step_slices(struct rig *r)
+{
+	for (size_t i = slices; i < r->unit_count; i++)
+		if (r->unit[i].anon_bytes < goal)
+			rig_grow(r, &r->unit[i], rate * r->tick_usec / USEC_PER_SEC);
+	for (size_t s = 0; s < slices; s++) {
+		struct rig_unit *slice = &r->unit[s];
+		uint64_t max = rig_bytes(r, slice, "memory.max"), held = 0;
+		size_t len = strlen(slice->cgroup);
+
+		charge(r, slice);
+		for (size_t i = slices; i < r->unit_count; i++)
+			if (strncmp(r->unit[i].cgroup, slice->cgroup, len) == 0 &&
+			    rig_bytes(r, &r->unit[i], "memory.max") > 64 * MIB)
+				held += sub_sat(rig_bytes(r, &r->unit[i], "memory.max"),
+						r->unit[i].anon_bytes);
+		/* A killed one grows again below its original, which is not granted. */
+		if (r->kills == 0)
+			overdrawn = MAX(overdrawn, sub_sat(slice->anon_bytes + held, max));
+	}
+}
+
+/* shop.slice with a limit, web.slice in it with one or none, and two units. */
+static void slices_start(struct rig *r, uint64_t shop, uint64_t web)
+{
+	rig_open(r, "clocks: {reviewInterval: 1s}\nunits:\n"
+		    "  - {match: a.service, max-memory: 2Gi}\n"
+		    "  - {match: b.service, max-memory: 2Gi}\n");
+	r->reported = on_reported;
+	denied[0] = '\0';
+	overdrawn = 0;
+	slices = 2;
+	rig_add_at(r, "shop.slice", "shop.slice", shop);
+	rig_add_at(r, "shop-web.slice", "shop.slice/shop-web.slice", web);
+	rig_add_at(r, "a.service", "shop.slice/shop-web.slice/a.service", 64 * MIB)->anon_bytes =
+		60 * MIB;
+	rig_add_at(r, "b.service", "shop.slice/b.service", 64 * MIB)->anon_bytes = 60 * MIB;
+	rig_meminfo(r, 64 * GIB, 48 * GIB);
+	goal = 0;
+	rate = 20 * MIB;
+	CHECK_EQ(rig_start(r), 0);
+	rig_reflex(r, 30, step_slices);
+}
+
+/* The nearer, or the farther slice is the lower one; cache in it can be reclaimed. */
+static void test_slices(uint64_t shop, uint64_t web, const char *want)
+{
+	char text[DENIED_TEXT_BYTES] = "";
+	struct rig r;
+
+	slices_start(&r, shop, web);
+	r.unit[0].file_bytes = r.unit[1].file_bytes = 60 * MIB;
+	goal = GIB;
+	for (int i = 0; i < 300 && denied[0] == '\0'; i++)
+		rig_reflex(&r, 1, step_slices);
+	CHECK(strstr(denied, want) != NULL);
+	CHECK(denied_text(unit(&r, strstr(denied, "for a.") ? "a.service" : "b.service"), text,
+			  sizeof text));
+	printf("%s\n%s\n", denied, text);
+	CHECK(strstr(text, want) != NULL);
+	rig_reflex(&r, 200, step_slices);
+	CHECK(overdrawn <= 4 * MIB); /* what both grow by in a pass */
+	CHECK(rig_bytes(&r, &r.unit[2], "memory.max") > 80 * MIB);
+	rig_close(&r);
+}
+
+/* What one of them gives back, or a higher limit of the slice, is for the other. */
+static void test_slice_raised(void)
+{
+	struct rig r;
+
+	slices_start(&r, 160 * MIB, LIMIT_MAX);
+	goal = 66 * MIB;
+	rig_reflex(&r, 60, step_slices);
+	CHECK(rig_bytes(&r, &r.unit[3], "memory.max") <= 96 * MIB);
+	rig_put(&r, &r.unit[0], "memory.max", "1073741824\n");
+	goal = 300 * MIB;
+	rig_reflex(&r, 200, step_slices);
+	CHECK_EQ(r.kills, 0);
+	CHECK(r.unit[2].anon_bytes >= goal && r.unit[3].anon_bytes >= goal);
+	CHECK(overdrawn <= 4 * MIB); /* what both grow by in a pass */
+	rig_close(&r);
+}
+
+/* A node in a container (kind, minikube): the root of the tree has a limit, and /proc/meminfo shows
+ * the host. */
+static void test_root(void)
+{
+	struct rig r;
+
+	slices_start(&r, LIMIT_MAX, LIMIT_MAX);
+	goal = 4 * GIB;
+	for (int i = 0; i < 400; i++) {
+		char text[64];
+
+		snprintf(text, sizeof text, "%llu\n", GIB);
+		fake_put(&r.tree, "memory.max", text);
+		snprintf(text, sizeof text, "%llu\n",
+			 (unsigned long long)r.unit[0].anon_bytes + 100 * MIB);
+		fake_put(&r.tree, "memory.current", text);
+		rig_reflex(&r, 1, step_slices);
+	}
+	printf("%s\n", denied);
+	CHECK(strstr(denied, "less 256 MiB reserve") != NULL);
+	CHECK(rig_bytes(&r, &r.unit[2], "memory.max") + rig_bytes(&r, &r.unit[3], "memory.max") <=
+	      GIB - 100 * MIB - 256 * MIB + 4 * MIB);
+	rig_close(&r);
+}
+
 int main(void)
 {
+	test_slices(200 * MIB, LIMIT_MAX, "shop.slice");
+	test_slices(GIB, 100 * MIB, "shop.slice/shop-web.slice");
+	test_slices(180 * MIB, 170 * MIB, "shop.slice");
+	test_slice_raised();
+	test_root();
 	test_greedy();
 	test_kubelet(false);
 	test_kubelet(true);

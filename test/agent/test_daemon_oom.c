@@ -151,6 +151,7 @@ static void test_not_the_writers(void)
 	rig_reflex(&r, 20, step_idle);
 	CHECK_EQ(r.kills, 0);
 	app->max_events++;
+	app->oom_events++;
 	app->oom_kills++;
 	rig_wake(&r, app);
 	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);
@@ -187,8 +188,84 @@ static void test_pod_lowered(void)
 	rig_close(&r);
 }
 
+#define SHOP "{match: web.service, mode: Auto}, {match: db.service, mode: Auto}"
+
+/* shop.slice of 256 MiB with web.service and db.service of 64 MiB each, which use 40. */
+static void shop(struct rig *r)
+{
+	rig_open(r, "clocks: {reviewInterval: 1s}\nunits: [" SHOP "]\n");
+	r->reported = on_event;
+	reported[0] = '\0';
+	rig_add_at(r, "shop.slice", "shop.slice", 256 * MIB)->anon_bytes = 80 * MIB;
+	rig_add_at(r, "web.service", "shop.slice/web.service", 64 * MIB)->anon_bytes = 40 * MIB;
+	rig_add_at(r, "db.service", "shop.slice/shop-db.slice/db.service", 64 * MIB)->anon_bytes =
+		40 * MIB;
+	r->unit[0].oom_events = 7; /* before the start */
+	CHECK_EQ(rig_start(r), 0);
+	rig_run(r, 5, NULL);
+}
+
+/* For whose limit a process of web.service was killed, by the kernel's counters; its own moves the
+ * limit, those of others do not, though page cache has just been reclaimed at the limit. */
+static void test_whose(size_t full, bool inside, const char *want)
+{
+	struct rig r;
+	struct rig_unit *web;
+
+	shop(&r);
+	web = &r.unit[1];
+	web->max_events++;
+	rig_run(&r, 1, NULL);
+	if (full < r.unit_count)
+		r.unit[full].oom_events++;
+	web->inner_ooms += inside;
+	r.unit[0].inner_ooms += inside;
+	web->oom_kills++;
+	rig_run(&r, 3, NULL);
+	CHECK_STR(reported, want);
+	CHECK_EQ(rig_bytes(&r, web, "memory.max") > 64 * MIB, full == 1);
+	CHECK_EQ(managed_find(&r.daemon->units, "web.service")->control.mem.oom_record != 0 ||
+			 rig_bytes(&r, web, "memory.max") > 64 * MIB,
+		 full == 1);
+	rig_close(&r);
+}
+
+/* One limit, and processes of both units. */
+static void test_both(void)
+{
+	struct rig r;
+
+	shop(&r);
+	r.unit[0].oom_events++;
+	r.unit[1].oom_kills++;
+	r.unit[2].oom_kills++;
+	rig_run(&r, 3, NULL);
+	CHECK_EQ(r.events[EVENT_OOM_KILL], 2);
+	CHECK_STR(reported, "OOM-killed in db.service at the limit 256.00Mi, processes: 1 (for the "
+			    "memory of shop.slice, not for its own limit)");
+	/* Much later the node lacks memory; the slice was full for others in between. */
+	r.unit[0].oom_events++;
+	rig_run(&r, 10, NULL);
+	r.unit[1].oom_kills++;
+	rig_run(&r, 3, NULL);
+	CHECK_STR(reported, "OOM-killed in web.service, processes: 1 (for the memory of the node, "
+			    "not for its own limit)");
+	rig_close(&r);
+}
+
 int main(void)
 {
+	test_whose(1, false, "OOM-killed in web.service at the limit 64.00Mi, processes: 1");
+	test_whose(0, false,
+		   "OOM-killed in web.service at the limit 256.00Mi, processes: 1 (for the memory "
+		   "of shop.slice, not for its own limit)");
+	test_whose(SIZE_MAX, true,
+		   "OOM-killed in web.service, processes: 1 (for the memory of a cgroup in it, not "
+		   "for its own limit)");
+	test_whose(SIZE_MAX, false,
+		   "OOM-killed in web.service, processes: 1 (for the memory of the node, not for "
+		   "its own limit)");
+	test_both();
 	test_killed_by_a_write(DRIVER_CGROUPFS, true);
 	test_killed_by_a_write(DRIVER_CGROUPFS, false);
 	test_killed_by_a_write(DRIVER_SYSTEMD, true);

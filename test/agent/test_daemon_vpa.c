@@ -125,6 +125,7 @@ static void test_stream(const char *dir, const char *name, size_t containers)
 static void oom_kill(struct rig_unit *u)
 {
 	u->max_events++;
+	u->oom_events++;
 	u->oom_kills++;
 }
 

@@ -311,6 +311,7 @@ static void test_kill_unseen(bool seen)
 	rig_run(&r, 5, pods_burn_20);
 	app->unit->oom_kills += seen;
 	app->unit->max_events += seen;
+	app->unit->oom_events += seen;
 	rig_run(&r, 1, pods_burn_20);
 	rig_container_stop(&r, app);
 	rig_container_start(&r, p, app, false);

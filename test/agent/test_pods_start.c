@@ -199,6 +199,7 @@ static void test_successor_of_a_kill(void)
 	rig_pod_put(&r, p);
 	rig_run(&r, 5, pods_burn_20);
 	app->unit->oom_kills++;
+	app->unit->oom_events++;
 	app->unit->max_events++;
 	rig_run(&r, 1, pods_burn_20);
 	creating(&r, p);

@@ -169,6 +169,9 @@ static void test_oom_events(void)
 
 	CHECK_EQ(cg_oom_events(c, &looks), 0);
 	CHECK_EQ(looks, 6);
+	fake_put(&f, SCOPE "/memory.events", "oom 9\n");
+	CHECK_EQ(cg_oom_events_all(c, &looks), 0);
+	CHECK_EQ(looks, 9);
 	/* no memory controller below the scope, or not yet */
 	fake_remove(&f, INNER "/memory.events.local");
 	CHECK_EQ(cg_oom_events(c, &looks), 0);

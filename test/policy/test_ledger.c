@@ -404,8 +404,62 @@ static void test_odd(void)
 	CHECK_EQ(w.l.outstanding, 0);
 }
 
+/* The limits of the cgroups above bind as well: the one that leaves least, shared by all in it;
+ * what it does not leave is neither kept of the node's room nor asked of others. */
+static void test_groups(void)
+{
+	struct ledger_group groups[] = {
+		{0}, {.available = 500 * MIB}, {.available = 300 * MIB, .above = 1}};
+	struct world w = world(4000);
+	struct ledger_verdict v;
+	struct ledger_ask ask;
+
+	w.node.groups = groups;
+	add(&w, 100, 100, 100)->above = 2;
+	add(&w, 100, 100, 100)->above = 1;
+	add(&w, 100, 100, 100);
+	w.e[0].priority = 1;
+	begin(&w);
+	CHECK_EQ(most(&w, 0), 400);
+	CHECK_EQ(most(&w, 1), 600);
+	CHECK_EQ(grant(&w, 1, 250), 250);
+	CHECK_EQ(groups[1].outstanding, 150 * MIB);
+	CHECK_EQ(groups[2].outstanding, 0);
+	CHECK_EQ(grant(&w, 0, 250), 250);
+	CHECK_EQ(groups[1].outstanding, 300 * MIB);
+	CHECK_EQ(most(&w, 0), 400);
+	CHECK_EQ(grant(&w, 1, 400), 400);
+	CHECK_EQ(most(&w, 0), 300);
+	ledger_weigh(&w.l, 0, 900 * MIB, &v);
+	CHECK_EQ(v.above, 1);
+	CHECK_EQ(v.available, 500 * MIB);
+	CHECK_EQ(v.outstanding, 450 * MIB);
+	CHECK_EQ(v.room, 50 * MIB);
+	CHECK_EQ(v.allowed, 300 * MIB);
+	w.e[0].needs = true;
+	CHECK_EQ(grant(&w, 0, 900), 300);
+	CHECK_EQ(w.e[0].denied, 0);
+	CHECK_EQ(w.l.demand_total, 0);
+	CHECK_EQ(ledger_cancel(&w.l, &ask, 1), 0);
+	CHECK_EQ(most(&w, 2), 4000 - 512 - 500 + 100);
+	/* Use of a grant goes from both. */
+	ledger_use(&w.l, 0, 200 * MIB);
+	CHECK_EQ(groups[2].available, 200 * MIB);
+	CHECK_EQ(groups[1].available, 400 * MIB);
+	CHECK_EQ(groups[2].outstanding, 100 * MIB);
+	CHECK_EQ(most(&w, 0), 300);
+	/* The node's own room is the lower one. */
+	w.node.available = 600 * MIB;
+	groups[1].outstanding = groups[2].outstanding = 0;
+	groups[1].available = groups[2].available = GIB;
+	begin(&w);
+	ledger_weigh(&w.l, 1, GIB, &v);
+	CHECK_EQ(v.above, 0);
+}
+
 int main(void)
 {
+	test_groups();
 	test_reserve();
 	test_fits();
 	test_used_counts_once();

@@ -339,7 +339,7 @@ static void test_oom_elsewhere(void)
 	CHECK_EQ(r.c.history.window_oom, 0);
 	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].counters.oom_kills, 1);
 	/* The pod is the sum of its containers: as if it had been the container's. */
-	control_pod_full(&r.c, r.sim.now);
+	control_limit_full(&r.c, r.sim.now);
 	r.sim.u.events.oom_kill++;
 	rig_run(&r, 5 * USEC_PER_SEC);
 	CHECK(r.c.history.window_oom > GIB);
