@@ -163,10 +163,20 @@ static void test_html(void)
 	CHECK_EQ(run("list -o html"), CTL_USAGE);
 }
 
+/* A weekend off is no load, and no reason to refuse the rest. */
+static void test_gap(void)
+{
+	CHECK_EQ(run("backtest " SERIES "gap.csv"), CTL_OK);
+	CHECK(strstr(err_text, "gap.csv: left out 1 d 23 h without a sample (gaps of more than a "
+			       "day: 1)\n") != NULL);
+	CHECK(strstr(out_text, "4 samples, ") != NULL);
+}
+
 int main(void)
 {
 	test_prometheus();
 	test_html();
+	test_gap();
 	check_golden("backtest --cpus 8 " SERIES "ramp.csv " SERIES "percent.csv", "backtest.txt");
 	check_golden("backtest --cpus 8 --seed 18446744073709551615 -o json " SERIES "ramp.csv",
 		     "backtest.json");

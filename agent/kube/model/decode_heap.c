@@ -52,7 +52,7 @@ static const struct variable before[] = {
 	{"DOTNET_GCHeapHardLimit", heap_dotnet_limit},
 	{"DOTNET_GCHeapHardLimitPercent", heap_dotnet_percent},
 };
-static const struct variable after[] = {{"_JAVA_OPTIONS", heap_words}};
+static const struct variable last = {"_JAVA_OPTIONS", heap_words};
 
 struct reader {
 	struct field env;
@@ -67,15 +67,15 @@ struct reader {
 /* Of several with one name the last counts, as in the container. count: of those to look at. */
 static struct field find(const struct reader *r, const char *name, size_t len, size_t count)
 {
-	struct field item = {0}, last = {0};
+	struct field item = {0}, found = {0};
 
 	while (field_next(&r->env, &item) && item.index < count) {
 		const char *own = field_text(&item, "name");
 
 		if (own != NULL && strlen(own) == len && memcmp(own, name, len) == 0)
-			last = item;
+			found = item;
 	}
-	return last;
+	return found;
 }
 
 static void put(struct reader *r, const char *s, size_t len)
@@ -179,8 +179,7 @@ void decode_heap(const struct field *container, struct kube_container *c)
 		take_variable(&r, &before[i]);
 	take_list(&r, container, "command");
 	take_list(&r, container, "args");
-	for (size_t i = 0; i < ARRAY_SIZE(after); i++)
-		take_variable(&r, &after[i]);
+	take_variable(&r, &last);
 	c->heap = heap_highest(&r.heap);
 	if (!r.of_limit || c->heap.bytes == 0)
 		return;
