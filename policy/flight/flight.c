@@ -314,6 +314,40 @@ static int get_weights(struct flight_reader *r, const struct histogram_options *
 	return h->weight != NULL ? get_bytes(r, h->weight, h->count * sizeof *h->weight) : -ENOMEM;
 }
 
+/* Members that are not of any value: a file may be crafted. */
+/* clang-format off */
+#define ONE_OF(member, count) {offsetof(struct control, member), sizeof(((struct control *)0)->member), count}
+#define BOOL(member) ONE_OF(member, 2)
+static const struct {
+	size_t at, size;
+	uint32_t count;
+} choices[] = {
+	ONE_OF(rule.mode, MODE_COUNT), ONE_OF(rule.goal, GOAL_COUNT), ONE_OF(pod.heap.runtime, HEAP_RUNTIME_COUNT), ONE_OF(boost.phase, BOOST_PHASE_COUNT),
+	ONE_OF(boost_now.phase, BOOST_PHASE_COUNT), ONE_OF(mem.trial.phase, MEM_PHASE_COUNT), BOOL(rule.scale_down), BOOL(rule.freeze),
+	BOOL(pod.guaranteed), BOOL(pod.qos_near), BOOL(pod.requests_move), BOOL(pod.limits_stay), BOOL(pod.not_ready), BOOL(pod.swaps),
+	BOOL(pod.ranges_unknown), BOOL(pod.requests_unknown), BOOL(pod.growth_held), BOOL(paused), BOOL(initial_done), BOOL(life.probed),
+	BOOL(startup.probed), BOOL(boost.written), BOOL(boost_now.write), BOOL(cpu.evidence.late), BOOL(cpu.trial.active), BOOL(mem.brake.passed),
+	BOOL(mem.trial.high_lowered), BOOL(grant_ended), BOOL(denied.ahead), BOOL(freed.ahead), BOOL(asked.ahead), BOOL(denial.verdict.kubelet),
+	BOOL(lowered.pod), BOOL(kill.pod), BOOL(kill.applied), BOOL(prior_new), BOOL(prior_known), BOOL(rates_fresh), BOOL(cpu_counted),
+	BOOL(resource[0].managed), BOOL(resource[0].at_ceiling), BOOL(resource[0].request_up), ONE_OF(resource[0].blocked, BLOCKED_COUNT),
+	ONE_OF(resource[0].pending.reason, REASON_COUNT), ONE_OF(resource[0].last.reason, REASON_COUNT), BOOL(resource[1].managed),
+	BOOL(resource[1].at_ceiling), BOOL(resource[1].request_up), ONE_OF(resource[1].blocked, BLOCKED_COUNT),
+	ONE_OF(resource[1].pending.reason, REASON_COUNT), ONE_OF(resource[1].last.reason, REASON_COUNT),
+};
+/* clang-format on */
+
+static int check_choices(const struct control *c)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(choices); i++) {
+		uint32_t v = 0;
+
+		memcpy(&v, (const uint8_t *)c + choices[i].at, choices[i].size);
+		if (v >= choices[i].count)
+			return -EBADMSG;
+	}
+	return 0;
+}
+
 int flight_get_state(struct flight_reader *r, struct control *c)
 {
 	int e;
@@ -325,6 +359,8 @@ int flight_get_state(struct flight_reader *r, struct control *c)
 		e = get_weights(r, &histogram_cpu, &c->history.cpu);
 	if (e == 0)
 		e = get_weights(r, &histogram_memory, &c->history.memory);
+	if (e == 0)
+		e = check_choices(c);
 	if (e < 0) {
 		control_drop(c);
 		*c = no_control;
@@ -359,5 +395,5 @@ int flight_get_patch(struct flight_reader *r, struct control *c)
 	/* A patch does not touch them: what is read may say otherwise. */
 	c->history.cpu = cpu;
 	c->history.memory = memory;
-	return e;
+	return e == 0 ? check_choices(c) : e;
 }

@@ -46,6 +46,23 @@ static int make(struct control *c, enum flight_kind kind, const struct flight_ca
 	}
 }
 
+/* What the laws assert of their state and callers: a file may be crafted. */
+static bool is_possible(const struct control *c, enum flight_kind kind,
+			const struct flight_call *call)
+{
+	const usec_t before[] = {
+		c->last_at,           c->life.started_at,       c->cpu.since_write.base.at,
+		c->cpu.burst.base.at, c->cpu.recent.slot_start, c->mem.recent.slot_start,
+		c->mem.point[0].at,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(before); i++)
+		if (call->at.now < before[i])
+			return false;
+	return c->target < TARGETS_MAX &&
+	       (kind != FLIGHT_APPLIED || call->step.target == c->target);
+}
+
 int replay_call(struct control *c, const struct replay_node *node, enum flight_kind kind,
 		const struct flight_call *call, struct replay_result *ret)
 {
@@ -66,7 +83,7 @@ int replay_call(struct control *c, const struct replay_node *node, enum flight_k
 	};
 	int r;
 
-	if (c->target >= TARGETS_MAX)
+	if (!is_possible(c, kind, call))
 		return -EBADMSG;
 	if (call->at.ledger) {
 		entries = calloc(c->target + 1, sizeof *entries);

@@ -16,7 +16,7 @@
 #define RIG_UNITS_MAX      256
 #define RIG_CALLS_MAX      64
 #define RIG_PATH_MAX       384
-#define RIG_PODS_MAX       6
+#define RIG_PODS_MAX       20
 #define RIG_CONTAINERS_MAX 4
 
 struct rig_unit {

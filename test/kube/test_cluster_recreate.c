@@ -2,10 +2,24 @@
 /* Mode InPlaceOrRecreate: a pod that the node has had no room for is evicted, if another one of its
  * workload is ready, none is new, and the disruption budgets allow it. */
 #include "test/kube/test_recreate.h"
+#include <unistd.h>
+
+/* The mode as it was set, not the one that it sizes by. */
+static void check_shown(const char *path)
+{
+	char *page;
+
+	CHECK_EQ(crig_control(&c, path, &page), 200);
+	CHECK(strstr(page, "\"mode\":\"InPlaceOrRecreate\"") != NULL);
+	free(page);
+}
 
 static void test_evicted(void)
 {
 	begin_refused(&(struct setting){.metadata = {web}});
+	check_shown("/v1/units");
+	check_shown("/v1/units/default/web-0/app");
+	check_shown("/v1/report");
 	rig_run(&c.rig, 500, burn_699);
 	CHECK_EQ(evictions(0), 0);
 	rig_run(&c.rig, 150, burn_699);
@@ -90,8 +104,44 @@ static void test_not(const struct setting *s, const char *why)
 	crig_close(&c);
 }
 
+static bool are_reported(struct crig *x)
+{
+	return x->rig.events[EVENT_EVICTION_REFUSED] >= x->rig.pod_count;
+}
+
+/* Leaves the API server time to answer within a moment of the rig's clock. */
+static void burn_slowly(struct rig *r)
+{
+	burn_699(r);
+	usleep(5000);
+}
+
+/* More pods that are refused than a table once had: each is reported once, and none is asked about
+ * again soon. */
+static void test_many_refused(void)
+{
+	struct setting s = {.young = true};
+	unsigned lists;
+
+	for (size_t i = 0; i < PODS_MAX; i++)
+		s.metadata[i] = web;
+	crig_refusal_time = "2h";
+	begin_refused(&s);
+	alarm(600);
+	rig_run(&c.rig, 590, burn_699);
+	CHECK(crig_until(&c, 300, burn_slowly, are_reported));
+	lists = crig_requests(&c, "pods?labelSelector", 0);
+	rig_run(&c.rig, 60, burn_slowly);
+	CHECK_EQ(c.rig.events[EVENT_EVICTION_REFUSED], PODS_MAX);
+	CHECK(crig_requests(&c, "pods?labelSelector", 0) <= lists + PODS_MAX);
+	CHECK_EQ(evictions(0), 0);
+	crig_close(&c);
+	crig_refusal_time = "10m";
+}
+
 int main(void)
 {
+	test_many_refused();
 	test_evicted();
 	test_need_gone();
 	test_lost();

@@ -32,7 +32,7 @@
 /* Of default/Deployment/web. */
 #define WEB_LEASE "vscaled-evict-586b0c8f8e670796"
 
-#define PODS_MAX 2
+#define PODS_MAX 18
 
 struct setting {
 	const char *metadata[PODS_MAX]; /* of each pod; NULL: there is none */
@@ -86,11 +86,12 @@ static inline bool are_original(struct crig *x)
 
 static inline void put_pods(const struct setting *s)
 {
-	static const char *const names[PODS_MAX] = {"web-0", "web-1"};
+	static char names[PODS_MAX][16];
 
 	for (size_t i = 0; i < PODS_MAX && s->metadata[i] != NULL; i++) {
 		char path[64];
 
+		snprintf(names[i], sizeof names[i], "web-%zu", i);
 		snprintf(path, sizeof path, "/api/v1/namespaces/default/pods/%s", names[i]);
 		crig_pod(&c, DRIVER_CGROUPFS, names[i], RECREATE);
 		cJSON_Delete(crig_ask(&c, "PATCH", path, s->metadata[i]));
