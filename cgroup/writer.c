@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <unistd.h>
 
 /* kernel/sched/core.c: the shortest and the longest period of a quota. */
 #define CPU_PERIOD_MIN_USEC 1000u
@@ -132,15 +133,16 @@ static int apply_cpu_burst(struct cg *c, const struct change *ch)
 	return held == ch->to ? APPLY_UNCHANGED : write_value(c, KNOB_CPU_BURST, ch->to);
 }
 
-/* What the kernel makes of a limit: whole pages, and "max" for what no page counter holds. */
-static uint64_t page_floor(uint64_t bytes)
+uint64_t cg_mem_kept(uint64_t bytes)
 {
-	return bytes > INT64_MAX - MEM_PAGE_BYTES ? LIMIT_MAX : bytes - bytes % MEM_PAGE_BYTES;
+	uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return bytes > INT64_MAX - page_bytes ? LIMIT_MAX : bytes - bytes % page_bytes;
 }
 
 static int apply_mem_high(struct cg *c, const struct change *ch)
 {
-	uint64_t to = page_floor(ch->to), held;
+	uint64_t to = cg_mem_kept(ch->to), held;
 	int r = read_limit(c, CG_FILE_MEM_HIGH, &held);
 
 	if (r < 0)
@@ -162,7 +164,7 @@ static int mem_fits(struct cg *c, uint64_t limit, uint64_t margin)
 
 static int apply_mem_max(struct cg *c, const struct change *ch)
 {
-	uint64_t to = page_floor(ch->to), held;
+	uint64_t to = cg_mem_kept(ch->to), held;
 	int r = read_limit(c, CG_FILE_MEM_MAX, &held);
 
 	if (r < 0)

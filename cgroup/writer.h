@@ -32,5 +32,7 @@
  */
 int cg_write(struct cg *c, const struct change *ch);
 
+/* What the kernel makes of a limit: whole pages, and "max" for what no page counter holds. */
+uint64_t cg_mem_kept(uint64_t bytes);
 /* memory.max := bytes whatever is in use: the kernel reclaims, then kills. */
 int cg_force_mem_max(struct cg *c, uint64_t bytes);

@@ -14,6 +14,7 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
+#include "cgroup/writer.h"
 #include "policy/base/arithmetic.h"
 #include "policy/control/control_state.h"
 #include <errno.h>
@@ -95,8 +96,7 @@ static uint64_t wanted(const struct pod *p, enum resource r)
 	value = s.present;
 	if (original != LIMIT_MAX && s.original < original)
 		value = add_sat(value, original - s.original);
-	value = r == RESOURCE_CPU ? round_up(value, CPU_QUANTUM_MILLI)
-				  : round_up(value, MEM_PAGE_BYTES);
+	value = round_up(value, quantum_of(r, c->page_bytes));
 	return s.endless ? MAX(value, stands) : value;
 }
 
@@ -220,7 +220,7 @@ void pod_level_reserve(struct managed *m, bool reserve)
 static bool is_headroom(const struct managed *m, enum resource r)
 {
 	return r == RESOURCE_MEMORY && (m->properties.sent_mask & UNIT_PROP_MEM_MAX) &&
-	       m->control.kernel.mem_max == round_down(m->properties.sent.mem_max, MEM_PAGE_BYTES);
+	       m->control.kernel.mem_max == cg_mem_kept(m->properties.sent.mem_max);
 }
 
 void pod_level_lower(struct pod *p, struct plan *plan)

@@ -10,7 +10,7 @@
 #include "agent/manage/originals.h"
 #include "agent/manage/pid1.h"
 #include "agent/manage/wake.h"
-#include "policy/base/arithmetic.h"
+#include "cgroup/writer.h"
 #include "policy/control/control_state.h"
 #include <errno.h>
 
@@ -47,8 +47,7 @@ bool memory_property_due(const struct managed *m)
 	    (c->gave_way & RESOURCES_MEMORY) || m->properties.stored.mem_max == UINT64_MAX)
 		return false;
 	/* Less than the file holds: a reload would take it back. */
-	if (m->originals.touched &&
-	    round_down(m->properties.stored.mem_max, MEM_PAGE_BYTES) < c->kernel.mem_max &&
+	if (m->originals.touched && cg_mem_kept(m->properties.stored.mem_max) < c->kernel.mem_max &&
 	    !managed_call_pending(m))
 		return true;
 	return memory_property(m) > m->properties.stored.mem_max &&
@@ -180,11 +179,11 @@ static struct unit_props wanted_props(const struct managed *m, uint32_t *ret_mas
 	}
 	/* Any property call makes systemd write all it stores. So each call includes a memory limit
 	 * that an external writer set in the file alone, or a change of CPU would undo it. */
-	if (memory || round_down(m->properties.stored.mem_max, MEM_PAGE_BYTES) != k->mem_max) {
+	if (memory || cg_mem_kept(m->properties.stored.mem_max) != k->mem_max) {
 		mask |= UNIT_PROP_MEM_MAX;
 		p.mem_max = memory ? memory_property(m) : k->mem_max;
 	}
-	if (memory || round_down(m->properties.stored.mem_high, MEM_PAGE_BYTES) != k->mem_high) {
+	if (memory || cg_mem_kept(m->properties.stored.mem_high) != k->mem_high) {
 		mask |= UNIT_PROP_MEM_HIGH;
 		p.mem_high = memory ? control_mem_high(c, p.mem_max) : k->mem_high;
 	}

@@ -204,11 +204,11 @@ static bool grows(const struct managed *m, uint64_t use_bytes)
 }
 
 /* With systemd's headroom in the file use can pass the held limit; the spec must not stay below. */
-static uint64_t held_memory(const struct report_container *c)
+static uint64_t held_memory(const struct report_container *c, uint64_t page_bytes)
 {
 	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
 
-	return MAX(x->held, MIN(round_up(c->use_bytes, MEM_PAGE_BYTES), x->actual));
+	return MAX(x->held, MIN(round_up(c->use_bytes, page_bytes), x->actual));
 }
 
 /* A HorizontalPodAutoscaler that depends on a request of a Guaranteed pod holds both values. */
@@ -249,7 +249,7 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 	if (back)
 		bound_back(&ret->resource[RESOURCE_MEMORY]);
 	if (!back) {
-		ret->resource[RESOURCE_MEMORY].held = held_memory(ret);
+		ret->resource[RESOURCE_MEMORY].held = held_memory(ret, m->control.page_bytes);
 		ret->resource[RESOURCE_MEMORY].restart_to = restart_to(m);
 	}
 }

@@ -36,6 +36,8 @@ int config_default(struct config *ret)
 	/* policy/ is the source; a test compares the table with it. */
 	c.tuning = tuning_default;
 	c.kubernetes.report = report_tuning_default;
+	c.tuning.memory.page_bytes = c.kubernetes.report.page_bytes =
+		(uint64_t)sysconf(_SC_PAGESIZE);
 	*ret = c;
 	return 0;
 }

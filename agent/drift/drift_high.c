@@ -4,7 +4,6 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "cgroup/writer.h"
-#include "policy/base/arithmetic.h"
 #include "policy/control/control_state.h"
 
 /* *ret: the factor that it was computed with; 0: none. */
@@ -19,10 +18,12 @@ static bool is_kubelets(const struct managed *m, uint64_t high, uint32_t *ret)
 	if (m->pod->spec->qos != QOS_BURSTABLE)
 		return false;
 	x = &k->spec;
-	*ret = pod_qos_factor(x->request[RESOURCE_MEMORY], x->limit[RESOURCE_MEMORY], high);
+	*ret = pod_qos_factor(x->request[RESOURCE_MEMORY], x->limit[RESOURCE_MEMORY], high,
+			      m->control.page_bytes);
 	x = &k->status;
 	if (*ret == 0 && k->has_status)
-		*ret = pod_qos_factor(x->request[RESOURCE_MEMORY], x->limit[RESOURCE_MEMORY], high);
+		*ret = pod_qos_factor(x->request[RESOURCE_MEMORY], x->limit[RESOURCE_MEMORY], high,
+				      m->control.page_bytes);
 	return *ret != 0;
 }
 
@@ -33,7 +34,7 @@ static bool is_replaced_by_pid1(const struct managed *m, const struct limits *se
 	const struct control *c = &m->control;
 
 	return c->mem.brake.line != 0 && control_brake_max(c, seen->mem_max) < seen->mem_max &&
-	       seen->mem_high == round_down(m->properties.stored.mem_high, MEM_PAGE_BYTES);
+	       seen->mem_high == cg_mem_kept(m->properties.stored.mem_high);
 }
 
 void drift_high(struct managed *m, struct limits *seen)

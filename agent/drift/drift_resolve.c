@@ -64,12 +64,10 @@ static struct drift_facts facts_memory(const struct managed *m, const struct lim
 	return (struct drift_facts){
 		.expected = high ? k->mem_high : k->mem_max,
 		.observed = high ? seen->mem_high : seen->mem_max,
-		.property =
-			round_down(high ? m->properties.sent.mem_high : m->properties.sent.mem_max,
-				   MEM_PAGE_BYTES),
-		.stored = round_down(high ? m->properties.stored.mem_high
-					  : m->properties.stored.mem_max,
-				     MEM_PAGE_BYTES),
+		.property = cg_mem_kept(high ? m->properties.sent.mem_high
+					     : m->properties.sent.mem_max),
+		.stored = cg_mem_kept(high ? m->properties.stored.mem_high
+					   : m->properties.stored.mem_max),
 		.has_property =
 			m->properties.sent_mask & (high ? UNIT_PROP_MEM_HIGH : UNIT_PROP_MEM_MAX),
 	};

@@ -2,7 +2,7 @@
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/wake.h"
-#include "policy/base/arithmetic.h"
+#include "cgroup/writer.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,9 +33,9 @@ void drift_replaced_early(struct managed *m, uint64_t found)
 {
 	const struct managed_properties *p = &m->properties;
 	/* PID 1 writes what a call asks for a moment before it answers the call. */
-	bool stored = found == round_down(p->stored.mem_max, MEM_PAGE_BYTES) ||
-		      found == round_down(p->sent.mem_max, MEM_PAGE_BYTES) ||
-		      found == round_down(p->in_flight_mem_max, MEM_PAGE_BYTES);
+	bool stored = found == cg_mem_kept(p->stored.mem_max) ||
+		      found == cg_mem_kept(p->sent.mem_max) ||
+		      found == cg_mem_kept(p->in_flight_mem_max);
 
 	m->drift.early = stored ? DRIFT_EARLY_REPLACED_STORED : DRIFT_EARLY_REPLACED;
 	m->drift.found_max = found;

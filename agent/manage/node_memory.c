@@ -219,6 +219,7 @@ static struct ledger *open_ledger(struct node_memory *n)
 		return NULL;
 	n->opened = n->units->wake->count;
 	figures = n->supply;
+	figures.page_bytes = n->units->config->tuning.memory.page_bytes;
 	figures.available = ledger_read(&n->reads, n->ledger.node.available, figures.available);
 	figures.pods = ledger_read(&n->pods_reads, n->ledger.node.pods, figures.pods);
 	figures.groups = n->groups;

@@ -7,15 +7,13 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "cgroup/cpuset.h"
+#include "cgroup/writer.h"
 #include "policy/base/arithmetic.h"
 
 bool limit_same(enum resource r, uint64_t a, uint64_t b)
 {
-	uint64_t quantum = r == RESOURCE_CPU ? CPU_QUANTUM_MILLI : MEM_PAGE_BYTES;
-
-	return a == b || (a != LIMIT_MAX && b != LIMIT_MAX &&
-			  (r == RESOURCE_CPU ? round_up(a, quantum) == round_up(b, quantum)
-					     : round_down(a, quantum) == round_down(b, quantum)));
+	return r == RESOURCE_CPU ? round_up(a, CPU_QUANTUM_MILLI) == round_up(b, CPU_QUANTUM_MILLI)
+				 : cg_mem_kept(a) == cg_mem_kept(b);
 }
 
 static uint64_t in_file(uint64_t milli, uint64_t period_usec)

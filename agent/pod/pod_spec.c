@@ -17,7 +17,7 @@
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
 #include "agent/pod/runtime.h"
-#include "policy/base/arithmetic.h"
+#include "cgroup/writer.h"
 #include "policy/control/control_state.h"
 #include <string.h>
 
@@ -62,7 +62,7 @@ static struct limits with_limit(const struct limits *l, enum resource r, uint64_
 	if (r == RESOURCE_CPU)
 		with.cpu_quota_usec = cpu_quota_exact(value, with.cpu_period_usec);
 	else
-		with.mem_max = round_down(value, MEM_PAGE_BYTES);
+		with.mem_max = cg_mem_kept(value);
 	return with;
 }
 

@@ -10,7 +10,7 @@
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_spec.h"
 #include "cgroup/cpuset.h"
-#include "policy/base/arithmetic.h"
+#include "cgroup/writer.h"
 
 /* The first update of a container comes seconds after its start. */
 #define NEW_USEC USEC_PER_MIN
@@ -89,7 +89,7 @@ void runtime_reported(struct managed *m, const struct kube_container *now,
 void runtime_wrote(struct managed *m, uint64_t mem_max)
 {
 	bool property = (m->properties.sent_mask & UNIT_PROP_MEM_MAX) &&
-			mem_max == round_down(m->properties.sent.mem_max, MEM_PAGE_BYTES);
+			mem_max == cg_mem_kept(m->properties.sent.mem_max);
 
 	/* A value that vscaled wrote, or that PID 1 may have written for it, says nothing about the
 	 * runtime. */

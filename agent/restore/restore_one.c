@@ -304,8 +304,8 @@ static void verify(struct work *w)
 	if (w->usage.limits.cpu_quota_usec != cpu_quota_in_file(w->original) ||
 	    w->usage.limits.cpu_burst_usec != w->original->cpu_burst_usec)
 		fail(w, "cpu.max is not the original", -EBUSY);
-	if (!w->memory_left && (w->usage.limits.mem_max != w->original->mem_max ||
-				w->usage.limits.mem_high != w->original->mem_high))
+	if (!w->memory_left && (w->usage.limits.mem_max != cg_mem_kept(w->original->mem_max) ||
+				w->usage.limits.mem_high != cg_mem_kept(w->original->mem_high)))
 		fail(w, "memory.max or memory.high is not the original", -EBUSY);
 	r = units_get(w->restore, w->target->unit, &stored);
 	if (r < 0 && r != -EOPNOTSUPP)

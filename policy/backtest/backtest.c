@@ -94,8 +94,8 @@ static int oracle_memory(const struct backtest_trace *t, struct backtest_oracle 
 	qsort(m, t->count, sizeof *m, compare_bytes);
 	while ((below += m[i].span) < total / 1000 * P95_PERMILLE)
 		i++;
-	o->p95_bytes = MAX(round_up(m[i].bytes, MEM_PAGE_BYTES), MEM_PAGE_BYTES);
-	o->max_bytes = MAX(round_up(m[t->count - 1].bytes, MEM_PAGE_BYTES), MEM_PAGE_BYTES);
+	o->p95_bytes = MAX(round_up(m[i].bytes, PAGE_DEFAULT_BYTES), PAGE_DEFAULT_BYTES);
+	o->max_bytes = MAX(round_up(m[t->count - 1].bytes, PAGE_DEFAULT_BYTES), PAGE_DEFAULT_BYTES);
 	return 0;
 }
 
@@ -157,7 +157,7 @@ void backtest_set_memory(struct backtest *b, uint64_t bytes)
 
 	set_knob(b, (struct change){.knob = KNOB_MEM_MAX,
 				    .from = l->mem_max,
-				    .to = round_up(bytes, MEM_PAGE_BYTES)});
+				    .to = round_up(bytes, PAGE_DEFAULT_BYTES)});
 	b->request_bytes = l->mem_max;
 }
 
@@ -258,7 +258,7 @@ static void load_memory(struct backtest *b, uint64_t bytes, usec_t span)
 	uint64_t up = bytes > s->m.anon ? bytes - s->m.anon : 0;
 
 	s->load.anon_goal = bytes;
-	s->load.anon_bps = mul_div(up, USEC_PER_SEC, MAX(span, REGROW_USEC)) + MEM_PAGE_BYTES;
+	s->load.anon_bps = mul_div(up, USEC_PER_SEC, MAX(span, REGROW_USEC)) + PAGE_DEFAULT_BYTES;
 }
 
 bool backtest_step(struct backtest *b)

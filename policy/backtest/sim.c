@@ -225,7 +225,7 @@ static void grow_anon(struct sim *s)
 		stall(s, s->step_usec);
 	}
 	s->m.debt += mul_div(bps, s->step_usec, USEC_PER_SEC);
-	add = MIN(round_down(s->m.debt, MEM_PAGE_BYTES), s->load.anon_goal - s->m.anon);
+	add = MIN(round_down(s->m.debt, PAGE_DEFAULT_BYTES), s->load.anon_goal - s->m.anon);
 	s->m.debt -= MIN(add, s->m.debt);
 	s->m.anon += add;
 }
@@ -248,8 +248,8 @@ static void read_files(struct sim *s)
 		return;
 	/* Full: pages are thrown out and come back. */
 	s->cache_cursor += miss;
-	s->u.stat.refault_file += s->cache_cursor / MEM_PAGE_BYTES;
-	s->cache_cursor %= MEM_PAGE_BYTES;
+	s->u.stat.refault_file += s->cache_cursor / PAGE_DEFAULT_BYTES;
+	s->cache_cursor %= PAGE_DEFAULT_BYTES;
 	if (s->load.cache_matters)
 		stall(s, mul_div(s->step_usec, REFAULT_STALL_PERMILLE * miss, 1000 * bytes));
 }
@@ -315,7 +315,7 @@ static void set_quota(struct sim *s, uint64_t quota, uint64_t period)
 
 void sim_write(struct sim *s, enum knob knob, uint64_t value)
 {
-	uint64_t page = round_down(value, MEM_PAGE_BYTES), kills = s->u.events.oom_kill;
+	uint64_t page = round_down(value, PAGE_DEFAULT_BYTES), kills = s->u.events.oom_kill;
 	bool lower = page < s->u.limits.mem_max;
 
 	switch (knob) {
@@ -342,7 +342,7 @@ void sim_write(struct sim *s, enum knob knob, uint64_t value)
 
 static int apply_max(struct sim *s, const struct change *c)
 {
-	uint64_t to = round_down(c->to, MEM_PAGE_BYTES);
+	uint64_t to = round_down(c->to, PAGE_DEFAULT_BYTES);
 
 	if (to == s->u.limits.mem_max)
 		return APPLY_UNCHANGED;

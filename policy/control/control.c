@@ -50,7 +50,8 @@ void control_set_rule(struct control *c, const struct policy_rule *rule)
 void control_init(struct control *c, const struct tuning *t, const struct policy_rule *rule,
 		  const struct limits *original)
 {
-	*c = (struct control){.original = *original, .kernel = *original};
+	*c = (struct control){
+		.original = *original, .kernel = *original, .page_bytes = t->memory.page_bytes};
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		c->resource[r].original = limit_amount(original, r);
 		c->resource[r].limit = c->resource[r].original;
@@ -339,13 +340,13 @@ static void note_done(struct control *c, const struct change *step, const struct
 		c->kernel.cpu_burst_usec = step->to;
 		return;
 	case KNOB_MEM_HIGH:
-		c->kernel.mem_high = step->to;
+		c->kernel.mem_high = round_down(step->to, c->page_bytes);
 		return;
 	case KNOB_MEM_MAX:
 		/* How near use is to a lower limit is read at the next pass. */
 		if (change_lowers(step))
 			c->mem.stat_current = 0;
-		c->kernel.mem_max = step->to;
+		c->kernel.mem_max = round_down(step->to, c->page_bytes);
 		/* After PID 1 wrote its headroom and the limit was restored, a trial need not wait.
 		 */
 		if (step->reason != REASON_DRIFT || res->limit != step->to)

@@ -114,6 +114,7 @@ struct oom_kill {
 struct control {
 	struct policy_rule rule;
 	struct pod_bounds pod;    /* all 0: a unit */
+	uint64_t page_bytes;      /* of the tuning */
 	uint64_t start_mem_bytes; /* memory.max when the process began; LIMIT_MAX: none */
 	struct limits original;
 	struct limits kernel; /* as last seen or written */

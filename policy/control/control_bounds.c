@@ -14,7 +14,7 @@ static const struct range *range_of(const struct control *c, enum resource r)
 uint64_t control_refused(const struct control *c, enum resource r)
 {
 	const struct pod_resource_bounds *p = &c->pod.resource[r];
-	uint64_t quantum = quantum_of(r);
+	uint64_t quantum = quantum_of(r, c->page_bytes);
 
 	if (p->refused == 0 || c->last_at >= p->refused_until)
 		return LIMIT_MAX;
@@ -25,14 +25,14 @@ uint64_t control_unratified(const struct control *c)
 {
 	uint64_t max = pod_unratified_max(&c->pod, c->resource[RESOURCE_MEMORY].original);
 
-	return round_down(max, MEM_PAGE_BYTES);
+	return round_down(max, c->page_bytes);
 }
 
 /* It bounds decreases only: the runtime ran with the held limit. */
 static uint64_t heap_bound(const struct control *c)
 {
 	return MIN(heap_floor(&c->pod.heap, c->start_mem_bytes),
-		   round_down(c->resource[RESOURCE_MEMORY].limit, MEM_PAGE_BYTES));
+		   round_down(c->resource[RESOURCE_MEMORY].limit, c->page_bytes));
 }
 
 /* A HorizontalPodAutoscaler depends on it, or may do so; or the kubelet takes no other. */
@@ -89,7 +89,7 @@ static void fill_pod(const struct control *c, enum resource r, struct bounds *b)
 static void fill_bounds(const struct control *c, const struct tuning *t, enum resource r,
 			uint64_t node_milli, struct bounds *ret)
 {
-	struct bounds b = {.quantum = quantum_of(r)};
+	struct bounds b = {.quantum = quantum_of(r, c->page_bytes)};
 
 	fill_set(c, r, &b);
 	b.value[BOUND_REQUEST] = b.quantum;
@@ -203,7 +203,7 @@ uint64_t control_restart_limit(const struct control *c, const struct tuning *t, 
 		return 0;
 	if (full)
 		desired = MAX(desired, scale_permille(held, RESTART_PERMILLE));
-	return MIN(round_up(desired, MEM_PAGE_BYTES), ceiling);
+	return MIN(round_up(desired, c->page_bytes), ceiling);
 }
 
 /* The bounds of a request by its limit: not above it, a quantum below it where the QoS class
@@ -242,7 +242,7 @@ uint32_t control_trust(const struct control *c, enum resource r)
 static uint64_t request_beside(const struct control *c, enum resource r, uint64_t limit)
 {
 	uint64_t target = c->recommendation.resource[r].target;
-	struct bounds b = {.quantum = quantum_of(r)};
+	struct bounds b = {.quantum = quantum_of(r, c->page_bytes)};
 
 	if (!control_sizes_request(c, r) || request_stays(c, r))
 		return 0;
@@ -262,7 +262,7 @@ struct range control_request_range(const struct control *c, enum resource r)
 {
 	const struct pod_resource_bounds *p = &c->pod.resource[r];
 	uint64_t ratio = p->ratio_permille, limit = c->resource[r].original, max;
-	struct bounds b = {.quantum = quantum_of(r)};
+	struct bounds b = {.quantum = quantum_of(r, c->page_bytes)};
 
 	fill_set(c, r, &b);
 	b.value[BOUND_RANGE_MIN] = p->container_range.min;

@@ -130,7 +130,7 @@ void control_lost(struct control *c, usec_t now)
 	for (int i = 0; i < MEM_POINTS && p[i].at != 0 && p[0].at - p[i].at < ENDED_USEC; i++)
 		freed = MAX(freed, p[i].unreclaimable);
 	c->freed = (struct ledger_denied){
-		.limit = round_up(MIN(freed, c->resource[RESOURCE_MEMORY].limit), MEM_PAGE_BYTES),
+		.limit = round_up(MIN(freed, c->resource[RESOURCE_MEMORY].limit), c->page_bytes),
 		.at = now,
 	};
 }
@@ -248,7 +248,7 @@ uint64_t control_shrink_asked(const struct control *c, usec_t now)
 void control_give_back(struct control *c, const struct control_context *x, uint64_t to)
 {
 	uint64_t fits = charged(c, &x->tuning->memory);
-	uint64_t now = round_up(MAX(to, fits), MEM_PAGE_BYTES);
+	uint64_t now = round_up(MAX(to, fits), c->page_bytes);
 
 	if (!gives_back(c) || c->mem.trial.phase != MEM_IDLE ||
 	    c->resource[RESOURCE_MEMORY].planned_at == x->now)

@@ -21,9 +21,9 @@ static uint64_t max_for_high(const struct control *c, uint64_t bytes)
 		return bytes;
 	if (factor != 0)
 		return request +
-		       mul_div(add_sat(bytes, MEM_PAGE_BYTES) - MIN(bytes, request), 1000, factor);
+		       mul_div(add_sat(bytes, c->page_bytes) - MIN(bytes, request), 1000, factor);
 	/* memory.high is rounded down to a page. */
-	return mul_div(add_sat(bytes, MEM_PAGE_BYTES), o->mem_max, o->mem_high);
+	return mul_div(add_sat(bytes, c->page_bytes), o->mem_max, o->mem_high);
 }
 
 uint64_t control_mem_needed(const struct control *c, const struct tuning_memory *t)
@@ -39,8 +39,8 @@ uint64_t control_mem_property(const struct control *c, const struct tuning *t)
 	uint64_t limit = MAX(c->resource[RESOURCE_MEMORY].limit, c->kernel.mem_max);
 	uint64_t ceiling = MIN(control_ceiling(c, t, RESOURCE_MEMORY, 0), control_unratified(c));
 
-	return MAX(limit, MIN(round_up(mem_headroom(&t->memory, &c->mem, limit), MEM_PAGE_BYTES),
-			      ceiling));
+	return MAX(limit,
+		   MIN(round_up(mem_headroom(&t->memory, &c->mem, limit), c->page_bytes), ceiling));
 }
 
 /* Growth that has just begun is measured too low, and a call to PID 1 cannot be taken back: a few
@@ -71,7 +71,7 @@ static uint64_t control_mem_lowest(const struct control *c, const struct control
 
 	if ((c->last.have & MEM_USAGE) != MEM_USAGE)
 		return LIMIT_MAX;
-	return round_up(knob == KNOB_MEM_MAX ? mem_with_margin(t, use) : use, MEM_PAGE_BYTES);
+	return round_up(knob == KNOB_MEM_MAX ? mem_with_margin(t, use) : use, c->page_bytes);
 }
 
 void control_plan_mem(struct control *c, const struct control_context *x, enum knob knob,

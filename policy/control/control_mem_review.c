@@ -11,7 +11,7 @@ static void lower_to(struct control *c, const struct control_context *x, uint64_
 	uint64_t fits = add_sat(c->last.mem_current, mem_write_margin(&x->tuning->memory, to));
 
 	if (fits > to)
-		control_plan_mem(c, x, KNOB_MEM_RECLAIM, round_up(fits - to, MEM_PAGE_BYTES),
+		control_plan_mem(c, x, KNOB_MEM_RECLAIM, round_up(fits - to, c->page_bytes),
 				 reason);
 	control_plan_mem(c, x, KNOB_MEM_MAX, to, reason);
 }
@@ -46,7 +46,7 @@ static bool control_mem_review_settle(struct control *c, const struct control_co
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
 	uint64_t floor = control_floor(c, x->tuning, RESOURCE_MEMORY, x->node_milli);
 	uint64_t least = MAX(floor, control_mem_needed(c, &x->tuning->memory));
-	uint64_t to = round_up(MAX(res->limit, least), MEM_PAGE_BYTES);
+	uint64_t to = round_up(MAX(res->limit, least), c->page_bytes);
 
 	if (to >= c->kernel.mem_max || c->mem.trial.phase != MEM_IDLE ||
 	    x->now < c->mem.backoff_until ||
@@ -99,7 +99,7 @@ static void above_use(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
 	struct bound_trace *trace = &res->trace;
-	uint64_t least = MIN(round_up(control_mem_needed(c, &x->tuning->memory), MEM_PAGE_BYTES),
+	uint64_t least = MIN(round_up(control_mem_needed(c, &x->tuning->memory), c->page_bytes),
 			     c->kernel.mem_max);
 
 	if (res->bounded >= least)

@@ -210,8 +210,8 @@ void control_oom_apply(struct control *c, const struct tuning *t)
 		return;
 	c->kill.applied = true;
 	if (res->managed && res->limit != LIMIT_MAX)
-		res->limit = MIN(res->limit,
-				 round_up(highest(needs, ARRAY_SIZE(needs)), MEM_PAGE_BYTES));
+		res->limit =
+			MIN(res->limit, round_up(highest(needs, ARRAY_SIZE(needs)), c->page_bytes));
 }
 
 /* Page cache that can be reclaimed. */

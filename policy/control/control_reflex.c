@@ -92,7 +92,8 @@ uint32_t control_qos_factor(const struct control *c)
 	uint64_t request = c->pod.found_request;
 
 	/* Without a request it is in proportion anyway. */
-	return request != 0 ? pod_qos_factor(request, c->original.mem_max, c->original.mem_high)
+	return request != 0 ? pod_qos_factor(request, c->original.mem_max, c->original.mem_high,
+					     c->page_bytes)
 			    : 0;
 }
 
@@ -100,8 +101,8 @@ bool control_adopt_factor(struct control *c, uint32_t factor_permille)
 {
 	if (factor_permille == control_qos_factor(c))
 		return false;
-	c->original.mem_high =
-		pod_qos_high(c->pod.found_request, c->original.mem_max, factor_permille);
+	c->original.mem_high = pod_qos_high(c->pod.found_request, c->original.mem_max,
+					    factor_permille, c->page_bytes);
 	return true;
 }
 
@@ -115,8 +116,9 @@ uint64_t control_mem_high(const struct control *c, uint64_t mem_max)
 	if (o->mem_high >= o->mem_max)
 		return LIMIT_MAX;
 	if (factor != 0)
-		return pod_qos_high(c->pod.resource[RESOURCE_MEMORY].request, mem_max, factor);
-	return round_down(mul_div(mem_max, o->mem_high, o->mem_max), MEM_PAGE_BYTES);
+		return pod_qos_high(c->pod.resource[RESOURCE_MEMORY].request, mem_max, factor,
+				    c->page_bytes);
+	return round_down(mul_div(mem_max, o->mem_high, o->mem_max), c->page_bytes);
 }
 
 uint64_t control_above_growth(const struct control *c, const struct control_context *x,
@@ -128,7 +130,7 @@ uint64_t control_above_growth(const struct control *c, const struct control_cont
 
 	if (grown == 0 || least <= max)
 		return max;
-	return MAX(max, MIN(round_up(least, MEM_PAGE_BYTES), c->kernel.mem_max));
+	return MAX(max, MIN(round_up(least, c->page_bytes), c->kernel.mem_max));
 }
 
 uint64_t control_braked_high(const struct control *c, uint64_t mem_max)

@@ -83,12 +83,14 @@ int replay_call(struct control *c, const struct replay_node *node, enum flight_k
 	};
 	int r;
 
-	if (!is_possible(c, kind, call))
+	if (!is_possible(c, kind, call) || c->page_bytes == 0 ||
+	    node->tuning.memory.page_bytes == 0)
 		return -EBADMSG;
 	if (call->at.ledger) {
 		entries = calloc(c->target + 1, sizeof *entries);
 		if (entries == NULL)
 			return -ENOMEM;
+		ledger.node.page_bytes = c->page_bytes;
 		ledger.entries = entries;
 		ledger.count = c->target + 1;
 		x.ledger = &ledger;

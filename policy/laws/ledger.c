@@ -205,7 +205,7 @@ static uint64_t limit_with(const struct ledger *l, const struct ledger_entry *e,
 {
 	uint64_t given = MAX(e->limit, e->original); /* needs no grant */
 	uint64_t from = outstanding(l, e) > 0 ? e->limit : e->use;
-	uint64_t limit = round_down(add_sat(from, bytes), MEM_PAGE_BYTES);
+	uint64_t limit = round_down(add_sat(from, bytes), l->node.page_bytes);
 
 	if (desired <= given || limit >= desired)
 		return desired;
@@ -343,7 +343,7 @@ static uint64_t ledger_lowest(const struct ledger_entry *e, enum taker taker)
 		to = MAX(to, e->next);
 	if (taker == TAKER_ANY)
 		to = MAX(to, MAX(e->projected, e->recent_peak));
-	return round_up(to, MEM_PAGE_BYTES);
+	return to;
 }
 
 /* Keeps the lowest ranks, lowest first. */
@@ -393,8 +393,8 @@ static uint64_t ask_for(const struct ledger *l, const struct wanted *w,
 
 	for (; taker < TAKER_COUNT; taker++) {
 		uint64_t missing = sub_sat(wanted_of(l, w, taker, e), have);
-		uint64_t enough = round_down(sub_sat(e->limit, missing), MEM_PAGE_BYTES);
-		uint64_t goal = MAX(enough, ledger_lowest(e, taker));
+		uint64_t enough = round_down(sub_sat(e->limit, missing), l->node.page_bytes);
+		uint64_t goal = MAX(enough, round_up(ledger_lowest(e, taker), l->node.page_bytes));
 
 		to = MIN(to, goal);
 	}

@@ -31,6 +31,7 @@ struct ledger_group {
 };
 
 struct ledger_node {
+	uint64_t page_bytes;
 	uint64_t total;     /* MemTotal */
 	uint64_t available; /* ledger_supply() now or at the last read, whichever is less; newer use
 			       is added by ledger_use() */

@@ -46,7 +46,7 @@ static usec_t replay_usec(const struct mem_brake_input *in)
 }
 
 /* The threads need GAP_USEC, or the brake's time, to allocate this much above memory.high. */
-static uint64_t replay_gap(const struct mem_brake_input *in)
+static uint64_t replay_gap(const struct tuning_memory *t, const struct mem_brake_input *in)
 {
 	uint64_t threads = in->threads != 0 ? in->threads : THREADS_DEFAULT, gap = 0;
 	uint64_t step = in->max / OVERAGE_STEPS;
@@ -55,7 +55,7 @@ static uint64_t replay_gap(const struct mem_brake_input *in)
 	for (uint64_t k = 0; held < until && gap < in->max; k++) {
 		held += mul_div(MIN(k * k * STEP_DELAY_USEC, CHARGE_DELAY_USEC), step,
 				CHARGE_BYTES * threads);
-		gap += MAX(step, MEM_PAGE_BYTES);
+		gap += MAX(step, t->page_bytes);
 	}
 	return MIN(gap, in->max);
 }
@@ -73,8 +73,9 @@ static uint64_t line_of(const struct tuning_memory *t, const struct mem_brake *b
 	if (in->replay && b->line != 0 && b->of == in->max)
 		line = MIN(line, b->aim);
 	else if (in->replay)
-		line = MIN(line, MAX(in->max - replay_gap(in), add_sat(in->use, 3 * TOUCH_BYTES)));
-	return round_down(line, MEM_PAGE_BYTES);
+		line = MIN(line,
+			   MAX(in->max - replay_gap(t, in), add_sat(in->use, 3 * TOUCH_BYTES)));
+	return round_down(line, t->page_bytes);
 }
 
 static bool mem_brake_wanted(const struct mem_law *m, const struct mem_brake_input *in)
@@ -93,9 +94,10 @@ static bool mem_brake_fits(uint64_t line, const struct mem_brake_input *in)
 }
 
 /* As far towards the line as one write may go. */
-static uint64_t piece_to(uint64_t line, const struct mem_brake_input *in)
+static uint64_t piece_to(const struct tuning_memory *t, uint64_t line,
+			 const struct mem_brake_input *in)
 {
-	uint64_t piece = round_down(in->current - MIN(in->current, PIECE_BYTES), MEM_PAGE_BYTES);
+	uint64_t piece = round_down(in->current - MIN(in->current, PIECE_BYTES), t->page_bytes);
 
 	return MAX(line, piece);
 }
@@ -107,9 +109,10 @@ static void mem_brake_put(struct mem_brake *b, uint64_t line)
 	b->stands = MAX(b->stands, line);
 }
 
-static void mem_brake_arm(struct mem_brake *b, uint64_t line, const struct mem_brake_input *in)
+static void mem_brake_arm(const struct tuning_memory *t, struct mem_brake *b, uint64_t line,
+			  const struct mem_brake_input *in)
 {
-	mem_brake_put(b, piece_to(line, in));
+	mem_brake_put(b, piece_to(t, line, in));
 	b->of = in->max;
 	b->aim = line;
 	b->pressed_at = 0;
@@ -144,16 +147,16 @@ static bool held_out(struct mem_brake *b, bool at_line, const struct mem_brake_i
 }
 
 /* The line of an armed brake now; 0: disarm it. */
-static uint64_t next_line(const struct mem_brake *b, uint64_t line,
+static uint64_t next_line(const struct tuning_memory *t, const struct mem_brake *b, uint64_t line,
 			  const struct mem_brake_input *in)
 {
 	if (line == b->line)
 		return line;
 	if (line > b->line)
-		return line < in->own ? piece_to(line, in) : 0;
+		return line < in->own ? piece_to(t, line, in) : 0;
 	if (waits(b, line, in) || !mem_brake_fits(line, in))
 		return b->line < MIN(in->max, in->own) ? b->line : 0;
-	return MIN(b->line, piece_to(line, in));
+	return MIN(b->line, piece_to(t, line, in));
 }
 
 void mem_brake_pass(const struct tuning_memory *t, struct mem_law *m,
@@ -167,7 +170,7 @@ void mem_brake_pass(const struct tuning_memory *t, struct mem_law *m,
 	b->passed = in->passed;
 	if (b->line == 0) {
 		if (mem_brake_wanted(m, in) && in->now >= b->rearm_at && mem_brake_fits(line, in))
-			mem_brake_arm(b, line, in);
+			mem_brake_arm(t, b, line, in);
 		return;
 	}
 	if (mem_brake_wanted(m, in) || pressed(t, b, in))
@@ -182,7 +185,7 @@ void mem_brake_pass(const struct tuning_memory *t, struct mem_law *m,
 	if (in->now - b->wanted_at >= CALM_USEC)
 		b->line = 0;
 	else
-		mem_brake_put(b, next_line(b, line, in));
+		mem_brake_put(b, next_line(t, b, line, in));
 }
 
 void mem_brake_raised(const struct tuning_memory *t, struct mem_law *m,
@@ -194,7 +197,7 @@ void mem_brake_raised(const struct tuning_memory *t, struct mem_law *m,
 	if (in->replay && m->brake.line != 0 && line <= m->brake.line)
 		return;
 	if ((m->brake.line != 0 || in->now >= m->brake.rearm_at) && mem_brake_fits(line, in))
-		mem_brake_arm(&m->brake, line, in);
+		mem_brake_arm(t, &m->brake, line, in);
 	else
 		m->brake.line = 0;
 }

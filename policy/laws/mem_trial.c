@@ -47,7 +47,7 @@ enum blocked_reason mem_shrink_next(const struct tuning *t, const struct mem_law
 			return waits[i].blocked;
 		}
 	}
-	*ret_to = round_up(to, MEM_PAGE_BYTES);
+	*ret_to = round_up(to, tm->page_bytes);
 	return BLOCKED_NONE;
 }
 
@@ -65,7 +65,7 @@ static uint64_t trial_high(const struct tuning_memory *t, uint64_t to)
 {
 	uint64_t gap = mem_gap(t, to);
 
-	return round_down(to > gap ? to - gap : 0, MEM_PAGE_BYTES);
+	return round_down(to > gap ? to - gap : 0, t->page_bytes);
 }
 
 /* How much to reclaim until the trial's memory.high fits. */
@@ -74,8 +74,8 @@ static struct mem_step take_back(const struct tuning_memory *t, const struct mem
 {
 	uint64_t line = trial_high(t, m->trial.to), current = in->u->mem_current;
 
-	return (struct mem_step){
-		.reclaim = current > line ? round_up(current - line, MEM_PAGE_BYTES) : 0};
+	return (struct mem_step){.reclaim = current > line ? round_up(current - line, t->page_bytes)
+							   : 0};
 }
 
 struct mem_step mem_trial_begin(const struct tuning_memory *t, struct mem_law *m,

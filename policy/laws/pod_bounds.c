@@ -19,25 +19,25 @@ uint64_t pod_replay_max(const struct pod_bounds *p)
 	return p->growth_held ? MIN(replay, p->resource[RESOURCE_MEMORY].accepted) : replay;
 }
 
-uint64_t pod_qos_high(uint64_t request, uint64_t limit, uint32_t factor_permille)
+uint64_t pod_qos_high(uint64_t request, uint64_t limit, uint32_t factor_permille,
+		      uint64_t page_bytes)
 {
 	if (factor_permille == 0 || limit == LIMIT_MAX || request >= limit)
 		return LIMIT_MAX;
-	return round_down(request + scale_permille(limit - request, factor_permille),
-			  MEM_PAGE_BYTES);
+	return round_down(request + scale_permille(limit - request, factor_permille), page_bytes);
 }
 
-uint32_t pod_qos_factor(uint64_t request, uint64_t limit, uint64_t high)
+uint32_t pod_qos_factor(uint64_t request, uint64_t limit, uint64_t high, uint64_t page_bytes)
 {
-	uint32_t least;
+	uint64_t least, most;
 
 	if (limit == LIMIT_MAX || request >= limit || high < request || high > limit)
 		return 0;
-	/* Rounding down to a page takes less than a thousandth off. */
-	least = (uint32_t)mul_div(high - request, 1000, limit - request);
-	for (uint32_t f = MAX(least, 1u); f <= least + 1; f++)
-		if (pod_qos_high(request, limit, f) == high)
-			return f;
+	least = mul_div(high - request, 1000, limit - request);
+	most = mul_div(high + page_bytes - request, 1000, limit - request);
+	for (uint64_t f = MAX(least, 1u); f <= MIN(most, 1000u); f++)
+		if (pod_qos_high(request, limit, (uint32_t)f, page_bytes) == high)
+			return (uint32_t)f;
 	return 0;
 }
 

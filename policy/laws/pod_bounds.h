@@ -76,9 +76,10 @@ uint64_t pod_replay_max(const struct pod_bounds *p);
 
 /* The kubelet's memory.high of a Burstable container by MemoryQoS (KEP-2570):
  * floor((request + factor x (limit - request)) / page) x page. LIMIT_MAX: it sets none. */
-uint64_t pod_qos_high(uint64_t request, uint64_t limit, uint32_t factor_permille);
+uint64_t pod_qos_high(uint64_t request, uint64_t limit, uint32_t factor_permille,
+		      uint64_t page_bytes);
 /* The factor of such a value; 0: it is no value of the kubelet's. */
-uint32_t pod_qos_factor(uint64_t request, uint64_t limit, uint64_t high);
+uint32_t pod_qos_factor(uint64_t request, uint64_t limit, uint64_t high, uint64_t page_bytes);
 
 /* One resource of one container of the pod, for pod_qos_near(). */
 struct pod_qos_part {

@@ -29,5 +29,5 @@ uint64_t whole_core_keep(uint64_t limit_milli, uint64_t to_milli, usec_t crossed
 	    !whole_core_crossed(limit_milli, to_milli) || crossed_at == 0 ||
 	    now - crossed_at >= WHOLE_CORE_EVERY_USEC)
 		return to_milli;
-	return to_milli > limit_milli ? most : most - CORE_MILLI + quantum_of(RESOURCE_CPU);
+	return to_milli > limit_milli ? most : most - CORE_MILLI + CPU_QUANTUM_MILLI;
 }

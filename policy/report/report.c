@@ -12,6 +12,7 @@
 /* Why these: design and docs/performance.md. The margin is that of a shrink, doubled at the low
  * end, because the kubelet writes later than vscaled does. */
 const struct report_tuning report_tuning_default = {
+	.page_bytes = PAGE_DEFAULT_BYTES,
 	.lease_usec = USEC_PER_MIN,
 	.memory_lease_usec = USEC_PER_MIN,
 	.ahead_usec = USEC_PER_MIN,
@@ -151,7 +152,8 @@ static void find_traps(struct draft *d)
 
 			if (ratifiable(x) && !x->back && !x->limit_stays && x->actual != 0 &&
 			    x->spec_limit == should && d->want[i].limit[r] == should &&
-			    round_up(x->actual, quantum_of(r)) != round_up(should, quantum_of(r)))
+			    limit_kept(r, x->actual, d->t->page_bytes) !=
+				    limit_kept(r, should, d->t->page_bytes))
 				d->ret->write[r] |= 1ULL << i;
 		}
 }

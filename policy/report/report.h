@@ -45,6 +45,7 @@ enum controlled_values {
 };
 
 struct report_tuning {
+	uint64_t page_bytes;       /* of the node */
 	usec_t lease_usec;         /* a value is ratified when it has held for this long */
 	usec_t memory_lease_usec;  /* memory: at the latest after this, growth settled */
 	usec_t ahead_usec;         /* slope covered by a memory limit in a body */

@@ -10,7 +10,7 @@ uint64_t report_memory_floor(const struct report_tuning *t, usec_t ahead_usec,
 	uint64_t margin =
 		MAX(scale_permille(c->use_bytes, t->margin_permille), t->margin_min_bytes);
 	uint64_t ahead = mul_div(c->slope_bps, ahead_usec, USEC_PER_SEC);
-	uint64_t floor = round_up(add_sat(add_sat(c->use_bytes, ahead), margin), MEM_PAGE_BYTES);
+	uint64_t floor = round_up(add_sat(add_sat(c->use_bytes, ahead), margin), t->page_bytes);
 
 	/* Use cannot pass the highest held limit. */
 	if (x->ceiling != 0) {
@@ -53,7 +53,7 @@ static uint64_t within_room(struct draft *d, size_t i, size_t r, uint64_t want)
 
 	if (want <= MAX(spec, most))
 		return want;
-	most = MAX(spec, most / quantum_of(r) * quantum_of(r));
+	most = MAX(spec, round_down(most, quantum_of(r, d->t->page_bytes)));
 	d->short_of_room |= want - most >= scale_permille(spec, REQUEST_APART_PERMILLE);
 	return most;
 }
@@ -71,7 +71,7 @@ uint64_t draft_most(const struct draft *d, size_t i, size_t r)
 		most = mul_div(add_sat(x->spec_request, room), x->ratio_permille, 1000);
 	else
 		return LIMIT_MAX;
-	return MAX(x->spec_limit, most / quantum_of(r) * quantum_of(r));
+	return MAX(x->spec_limit, round_down(most, quantum_of(r, d->t->page_bytes)));
 }
 
 bool draft_lacks_room(const struct draft *d, size_t i)
@@ -152,11 +152,11 @@ static uint64_t report_draft_allowed(struct draft *d, usec_t until, uint64_t cei
 }
 
 /* Rounds up to the quantum: 833m and 840m are the same to a kubelet under systemd. */
-static uint64_t rounded(size_t r, uint64_t spec, uint64_t want)
+static uint64_t rounded(size_t r, uint64_t spec, uint64_t want, uint64_t page_bytes)
 {
-	uint64_t up = round_up(want, quantum_of(r));
-
-	return up == round_up(spec, quantum_of(r)) ? spec : up;
+	return limit_kept(r, want, page_bytes) == limit_kept(r, spec, page_bytes)
+		       ? spec
+		       : round_up(want, quantum_of(r, page_bytes));
 }
 
 /* The lowest memory limit that API server and kubelet take. Above what the kubelet has carried out
@@ -212,7 +212,7 @@ static uint64_t wanted_limit(struct draft *d, size_t i, size_t r)
 		want = keep_request(d, i, r, want);
 	if (!d->back)
 		want = report_draft_allowed(d, m->ceiling_until[r], m->ceiling.limit[r], spec,
-					    rounded(r, spec, want));
+					    rounded(r, spec, want, d->t->page_bytes));
 	if (want > draft_most(d, i, r)) {
 		d->short_of_room = true;
 		want = draft_most(d, i, r);
@@ -305,7 +305,7 @@ static bool draft_restart(struct draft *d, size_t i)
 
 	if (!restart_due(d, i))
 		return false;
-	to = round_up(x->restart_to, MEM_PAGE_BYTES);
+	to = round_up(x->restart_to, d->t->page_bytes);
 	/* A lower value is not worth a restart. */
 	if (report_draft_allowed(d, m->ceiling_until[RESOURCE_MEMORY],
 				 m->ceiling.limit[RESOURCE_MEMORY], x->spec_limit, to) < to)
@@ -515,10 +515,10 @@ void draft_keep_class(struct draft *d)
 	if (free_one == NULL)
 		return;
 	if (limits_ours(f))
-		free_one->limit[resource] += quantum_of(resource);
+		free_one->limit[resource] += quantum_of(resource, d->t->page_bytes);
 	else
 		free_one->request[resource] -=
-			MIN(free_one->request[resource], quantum_of(resource));
+			MIN(free_one->request[resource], quantum_of(resource, d->t->page_bytes));
 }
 
 void draft_build(struct draft *d)

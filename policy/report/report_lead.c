@@ -411,7 +411,7 @@ static uint64_t after(const struct draft *d, size_t i, uint64_t unanswered)
 static uint64_t lead_limit(const struct draft *d, size_t i, uint64_t unanswered)
 {
 	const struct report_container *c = &d->f->containers[i];
-	uint64_t held = round_up(c->resource[RESOURCE_MEMORY].held, MEM_PAGE_BYTES);
+	uint64_t held = round_up(c->resource[RESOURCE_MEMORY].held, d->t->page_bytes);
 	uint64_t enough = report_memory_floor(d->t, draft_ahead(d, i) / 2, c);
 
 	/* Not below the held limit, or another lead would be due right away. */

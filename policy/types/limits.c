@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/types/limits.h"
+#include "policy/base/arithmetic.h"
 #include "policy/types/usage.h"
 
 const char *const resource_names[RESOURCE_COUNT] = {"cpu", "memory"};
@@ -96,4 +97,10 @@ void mem_stat_no_kernel(struct mem_stat *s, uint64_t parts, uint64_t current)
 uint64_t mem_working_set(const struct usage *u)
 {
 	return u->mem_current > u->stat.inactive_file ? u->mem_current - u->stat.inactive_file : 0;
+}
+
+uint64_t limit_kept(enum resource r, uint64_t limit, uint64_t page_bytes)
+{
+	return r == RESOURCE_CPU ? round_up(limit, CPU_QUANTUM_MILLI)
+				 : round_down(limit, page_bytes);
 }

@@ -12,8 +12,9 @@
 /* The kernel refuses a smaller quota (kernel/sched/core.c, min_cfs_quota_period). */
 #define CPU_QUOTA_MIN_USEC      1000u
 #define CPU_PERIOD_DEFAULT_USEC 100000u
-/* memory.max and memory.high are rounded down to a page by the kernel. */
-#define MEM_PAGE_BYTES 4096u
+/* The kernel rounds memory.max and memory.high down to a page: 4, 16 or 64 KiB. This is a page of a
+ * node of which nothing is known, and of the simulated one. */
+#define PAGE_DEFAULT_BYTES 4096u
 
 enum resource { RESOURCE_CPU, RESOURCE_MEMORY, RESOURCE_COUNT };
 /* "cpu", "memory": as Kubernetes names them. */
@@ -66,10 +67,13 @@ static inline uint64_t limit_amount(const struct limits *l, enum resource r)
 }
 
 /* The smallest change of a limit that lasts. */
-static inline uint64_t quantum_of(enum resource r)
+static inline uint64_t quantum_of(enum resource r, uint64_t page_bytes)
 {
-	return r == RESOURCE_CPU ? CPU_QUANTUM_MILLI : MEM_PAGE_BYTES;
+	return r == RESOURCE_CPU ? CPU_QUANTUM_MILLI : page_bytes;
 }
+
+/* What the node makes of a limit: PID 1 rounds CPU up, the kernel memory down. */
+uint64_t limit_kept(enum resource r, uint64_t limit, uint64_t page_bytes);
 
 /* One step of a plan: set one knob of one cgroup.
  * from, to: for KNOB_CPU_MAX the quota in microseconds per period_usec, for KNOB_MEM_RECLAIM

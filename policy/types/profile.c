@@ -38,6 +38,7 @@ const struct tuning tuning_default = {
 		},
 	.memory =
 		{
+			.page_bytes = PAGE_DEFAULT_BYTES,
 			.time_to_limit_usec = USEC_PER_SEC,
 			.slope_ahead_usec = 3 * USEC_PER_SEC,
 			.raise_permille = 1150,

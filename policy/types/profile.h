@@ -87,6 +87,7 @@ struct tuning_cpu {
 #define REQUEST_APART_PERMILLE 100
 
 struct tuning_memory {
+	uint64_t page_bytes;             /* of the node */
 	usec_t time_to_limit_usec;       /* act when the limit would be reached sooner */
 	usec_t slope_ahead_usec;         /* a raise covers this much growth */
 	uint32_t raise_permille;         /* and is at least this factor */

@@ -142,11 +142,8 @@ void rig_realise(struct rig *r, struct rig_unit *u)
 	put(r, u, "cpu.max", text);
 	if (p->mem_max < u->anon_bytes)
 		kill_unit(r, u);
-	put_limit(r, u, "memory.max",
-		  p->mem_max == UINT64_MAX ? LIMIT_MAX : p->mem_max - p->mem_max % MEM_PAGE_BYTES);
-	put_limit(r, u, "memory.high",
-		  p->mem_high == UINT64_MAX ? LIMIT_MAX
-					    : p->mem_high - p->mem_high % MEM_PAGE_BYTES);
+	put_limit(r, u, "memory.max", p->mem_max);
+	put_limit(r, u, "memory.high", p->mem_high);
 }
 
 void rig_unit_start(struct rig *r, struct rig_unit *u)

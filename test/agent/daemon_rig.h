@@ -10,6 +10,7 @@
 #include "cgroup/kubepods.h"
 #include "systemd/unit_queue.h"
 #include "test/fake.h"
+#include "test/fake_page.h"
 
 #define RIG_TICK_USEC      USEC_PER_SEC
 #define RIG_REFLEX_USEC    (100 * USEC_PER_MSEC)

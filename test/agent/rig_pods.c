@@ -142,7 +142,7 @@ static void set_container(struct rig *r, const struct rig_pod *p, struct rig_con
 	u->props.mem_high = r->memory_qos == RIG_QOS_OFF ? UINT64_MAX : high;
 	if (r->memory_qos == RIG_QOS_FACTOR && request < limit && limit != LIMIT_MAX) {
 		high = request + (uint64_t)((double)(limit - request) * r->qos_permille / 1000);
-		u->props.mem_high = high / MEM_PAGE_BYTES * MEM_PAGE_BYTES;
+		u->props.mem_high = high - high % fake_page_bytes();
 	}
 	snprintf(text, sizeof text, "%" PRIu64 "\n", request);
 	if (r->memory_qos == RIG_QOS_TIERED)

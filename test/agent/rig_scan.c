@@ -87,7 +87,8 @@ void cg_scan_withdraw(struct cg_scan *s, uint32_t parts)
 
 static uint64_t pages(uint64_t bytes)
 {
-	return bytes == LIMIT_MAX ? (uint64_t)INT64_MAX / MEM_PAGE_BYTES : bytes / MEM_PAGE_BYTES;
+	return bytes == LIMIT_MAX ? (uint64_t)INT64_MAX / fake_page_bytes()
+				  : bytes / fake_page_bytes();
 }
 
 /* What the rig writes into the files of this unit, as the kernel counts it. */
@@ -155,7 +156,7 @@ int cg_scan_pass(struct cg_scan *s, uint32_t want)
 int cg_scan_get(const struct cg_scan *s, uint32_t slot, uint32_t want, struct usage *ret)
 {
 	struct scan_expect e = {.pass = s->pass,
-				.page_bytes = MEM_PAGE_BYTES,
+				.page_bytes = fake_page_bytes(),
 				.want = want & s->offers,
 				.id = s->id[slot]};
 	int r = scan_record_decode(&s->record[slot], sizeof s->record[slot], &e, ret);

@@ -36,6 +36,7 @@ static void test_defaults(void)
 	CHECK_EQ(c.defaults.mode, MODE_AUTO);
 	CHECK_EQ(c.unit_count, 0);
 	CHECK(config_rule_for(&c, "web.service") == NULL);
+	c.tuning.memory.page_bytes = PAGE_DEFAULT_BYTES;
 	CHECK(memcmp(&c.tuning, &tuning_default, sizeof c.tuning) == 0);
 	CHECK_EQ(config_default(&built_in), 0);
 	CHECK(memcmp(&c, &built_in, sizeof c) == 0);
@@ -47,8 +48,10 @@ static void test_defaults(void)
 static void test_table(void)
 {
 	char text[CONFIG_ERROR_TEXT_MAX], seen[sizeof(struct tuning)] = {0};
-	struct config c = {0};
+	struct config c = {.tuning.memory.page_bytes = PAGE_DEFAULT_BYTES};
 
+	/* The node's. */
+	memset(seen + offsetof(struct tuning, memory.page_bytes), 1, 8);
 	for (size_t i = 0; i < config_key_count; i++) {
 		const struct config_key *k = &config_keys[i];
 		size_t width = k->type == CONFIG_DURATION || k->type == CONFIG_BYTES ||

@@ -262,8 +262,9 @@ static void test_report(void)
 {
 	char seen[sizeof(struct report_tuning)] = {0};
 	size_t start = offsetof(struct config, kubernetes.report);
-	struct config c = {0};
+	struct config c = {.kubernetes.report.page_bytes = PAGE_DEFAULT_BYTES};
 
+	memset(seen + offsetof(struct report_tuning, page_bytes), 1, 8);
 	for (size_t i = 0; i < config_key_count; i++) {
 		const struct config_key *k = &config_keys[i];
 		bool wide = k->type == CONFIG_DURATION || k->type == CONFIG_BYTES;
@@ -280,6 +281,7 @@ static void test_report(void)
 		else
 			CHECK_EQ(((const char *)&report_tuning_default)[i], 0); /* padding */
 	CHECK_EQ(config_default(&c), 0);
+	c.kubernetes.report.page_bytes = PAGE_DEFAULT_BYTES;
 	CHECK(memcmp(&c.kubernetes.report, &report_tuning_default, sizeof seen) == 0);
 	config_free(&c);
 }

@@ -331,7 +331,7 @@ static void test_restarted(void)
 	rig_reflex(&r, 20, step);
 	rig_unit_start(&r, u);
 	u->anon_bytes = 30 * MIB;
-	CHECK_EQ(rig_bytes(&r, u, "memory.max"), round_down(stored, MEM_PAGE_BYTES));
+	CHECK_EQ(rig_bytes(&r, u, "memory.max"), round_down(stored, PAGE_DEFAULT_BYTES));
 	rig_reflex(&r, 30, step);
 	CHECK_EQ(unit(&r, "low.service")->state, UNIT_MANAGED);
 	CHECK(rig_bytes(&r, u, "memory.max") <= held);

@@ -102,7 +102,7 @@ static void test_full_node(bool stored)
 	if (stored)
 		snprintf(jump, sizeof jump, "%llu\n",
 			 (unsigned long long)round_down(m->properties.stored.mem_max,
-							MEM_PAGE_BYTES));
+							PAGE_DEFAULT_BYTES));
 	rig_put(&r, &r.unit[0], "memory.max", jump);
 	rig_reflex(&r, 1, step);
 	CHECK_EQ(m->drift.early, stored ? DRIFT_EARLY_REPLACED_STORED : DRIFT_EARLY_REPLACED);

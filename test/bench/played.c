@@ -75,7 +75,7 @@ void played_turn(struct rig *r)
 	for (size_t i = 0; i < r->unit_count; i++) {
 		const struct rig_unit *u = &r->unit[i];
 		uint64_t max = rig_bytes(r, u, "memory.max"), high = rig_bytes(r, u, "memory.high");
-		int64_t none = INT64_MAX / (int64_t)MEM_PAGE_BYTES;
+		int64_t none = INT64_MAX / (int64_t)PAGE_DEFAULT_BYTES;
 		struct scan_record *rec = &played[i].record;
 
 		*rec = (struct scan_record){
@@ -87,12 +87,12 @@ void played_turn(struct rig *r)
 			.nr_throttled = (int64_t)u->nr_throttled,
 			.quota_nsec = rig_cpu_milli(r, u) * 100000,
 			.period_nsec = CPU_PERIOD_DEFAULT_USEC * 1000,
-			.mem_pages = (int64_t)(u->anon_bytes / MEM_PAGE_BYTES),
-			.mem_peak_pages = u->anon_bytes / MEM_PAGE_BYTES,
-			.mem_max_pages = max / MEM_PAGE_BYTES,
+			.mem_pages = (int64_t)(u->anon_bytes / PAGE_DEFAULT_BYTES),
+			.mem_peak_pages = u->anon_bytes / PAGE_DEFAULT_BYTES,
+			.mem_max_pages = max / PAGE_DEFAULT_BYTES,
 			.mem_high_pages =
-				high == LIMIT_MAX ? (uint64_t)none : high / MEM_PAGE_BYTES,
-			.stat = {[SCAN_STAT_ANON] = (int64_t)(u->anon_bytes / MEM_PAGE_BYTES)},
+				high == LIMIT_MAX ? (uint64_t)none : high / PAGE_DEFAULT_BYTES,
+			.stat = {[SCAN_STAT_ANON] = (int64_t)(u->anon_bytes / PAGE_DEFAULT_BYTES)},
 		};
 	}
 }

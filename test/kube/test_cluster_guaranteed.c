@@ -43,7 +43,7 @@ static bool memory_is_reported(struct crig *x)
 /* At the original request, or no further above it than the deadband of a shrink. */
 static bool is_back(uint64_t bytes)
 {
-	return bytes >= 64 * MIB && bytes <= 64 * MIB / 9 * 10 + MEM_PAGE_BYTES;
+	return bytes >= 64 * MIB && bytes <= 64 * MIB / 9 * 10 + PAGE_DEFAULT_BYTES;
 }
 
 /* The kubelet of this pod never sleeps. */

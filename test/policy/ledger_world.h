@@ -36,6 +36,7 @@ static struct ledger_entry *add(struct world *w, uint64_t original, uint64_t lim
 
 static void begin(struct world *w)
 {
+	w->node.page_bytes = PAGE_DEFAULT_BYTES;
 	ledger_begin(&w->l, &w->node, w->e, w->count);
 }
 

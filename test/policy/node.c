@@ -77,6 +77,7 @@ int64_t node_slack(const struct node *n)
 void node_begin(struct node *n)
 {
 	struct ledger_node figures = {
+		.page_bytes = PAGE_DEFAULT_BYTES,
 		.total = n->total,
 		.available = ledger_read(&n->reads, n->ledger.node.available, node_available(n)),
 		.reserve = n->reserve,

@@ -76,7 +76,7 @@ static void check_pod(const struct rig *r, enum resource res, uint64_t to, bool 
 {
 	const struct pod_bounds *pod = &r->c.pod;
 	const struct pod_resource_bounds *p = &pod->resource[res];
-	uint64_t q = res == RESOURCE_CPU ? CPU_QUANTUM_MILLI : MEM_PAGE_BYTES;
+	uint64_t q = res == RESOURCE_CPU ? CPU_QUANTUM_MILLI : PAGE_DEFAULT_BYTES;
 	uint64_t least = round_up(pod->requests_move ? 0 : p->request, q) + q;
 	uint64_t most = refused(r, res) ? MAX(p->refused, q) : LIMIT_MAX;
 
@@ -109,7 +109,7 @@ static void check_request(const struct rig *r, enum resource res)
 	const struct pod_bounds *pod = &r->c.pod;
 	const struct pod_resource_bounds *p = &pod->resource[res];
 	uint64_t request = control_request(&r->c, res), limit = r->c.resource[res].limit;
-	uint64_t q = res == RESOURCE_CPU ? CPU_QUANTUM_MILLI : MEM_PAGE_BYTES;
+	uint64_t q = res == RESOURCE_CPU ? CPU_QUANTUM_MILLI : PAGE_DEFAULT_BYTES;
 
 	if (request == 0)
 		return;

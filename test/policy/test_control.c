@@ -54,7 +54,7 @@ static void never_below_use(struct rig *r, const struct change *c)
 		return;
 	shrank = true;
 	CHECK(c->to >= use + MAX(use / 10, 8 * MIB));
-	CHECK(c->to >= c->from - c->from / 10 - MEM_PAGE_BYTES);
+	CHECK(c->to >= c->from - c->from / 10 - PAGE_DEFAULT_BYTES);
 }
 
 /* Nothing shrinks before a day of history (memory) and 5 min (both); then both come down. */

@@ -23,7 +23,7 @@ static void never_below_use(struct rig *r, const struct change *c)
 	if (!change_lowers(c) || c->knob != KNOB_MEM_MAX)
 		return;
 	CHECK(c->to >= use + MAX(use / 10, 8 * MIB));
-	CHECK(c->to >= c->from - c->from / 10 - MEM_PAGE_BYTES);
+	CHECK(c->to >= c->from - c->from / 10 - PAGE_DEFAULT_BYTES);
 }
 
 /* A pause, an Off or an adopted value in the middle of a trial: memory.high does not stay behind.

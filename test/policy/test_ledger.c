@@ -368,7 +368,7 @@ static void test_claims_met_by_what_is_freed(void)
 static void test_as_bound(void)
 {
 	struct world w = world(612);
-	struct bounds b = {.quantum = MEM_PAGE_BYTES};
+	struct bounds b = {.quantum = PAGE_DEFAULT_BYTES};
 	struct bound_trace trace;
 
 	add(&w, 100, 100, 100);

@@ -123,6 +123,7 @@ static void begin(struct world *w)
 	struct ledger_node node;
 
 	ledger_supply(&tuning_default.node, TOTAL, available(w), &k, &node);
+	node.page_bytes = PAGE_DEFAULT_BYTES;
 	for (int i = 0; i < PODS; i++) {
 		const struct pod *p = &w->pod[i];
 

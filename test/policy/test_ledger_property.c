@@ -116,6 +116,7 @@ static void start(struct node *n)
 	*n = (struct node){.tame = chance(500), .count = (uint32_t)(1 + pick(ENTRIES_MAX))};
 	n->figures.total = (1 + pick(64)) * GIB;
 	t.eviction = pick(400) * MIB;
+	n->figures.page_bytes = PAGE_DEFAULT_BYTES;
 	n->figures.reserve = ledger_reserve(&t, n->figures.total);
 	n->system = pick(n->figures.total / 2);
 	for (uint32_t i = 0; i < n->count; i++) {
@@ -219,8 +220,8 @@ static void check_verdict(const struct node *n, uint32_t i, const struct ledger_
 		return;
 	/* An increase is denied only for lack of room. */
 	CHECK(short_of(e, v->desired) > v->room - v->kept);
-	CHECK(v->allowed + STEP_MIN + MEM_PAGE_BYTES > e->use + (v->room - v->kept) ||
-	      short_of(e, v->allowed) + MEM_PAGE_BYTES >= v->room - v->kept);
+	CHECK(v->allowed + STEP_MIN + PAGE_DEFAULT_BYTES > e->use + (v->room - v->kept) ||
+	      short_of(e, v->allowed) + PAGE_DEFAULT_BYTES >= v->room - v->kept);
 	CHECK((v->kept == 0) == (v->kept_for == LEDGER_NO_ENTRY) || v->room == 0);
 	refused += v->allowed <= MAX(e->limit, e->original);
 	partial += v->allowed > MAX(e->limit, e->original);
@@ -291,7 +292,7 @@ static void cancel(struct node *n)
 		now |= e->urgent != 0 && short_of(e, e->denied) > 0;
 		if (e->limit != LIMIT_MAX && short_of(e, e->denied) == 0 &&
 		    MAX(e->projected, e->next) == 0 && e->limit > e->original &&
-		    floor + STEP_MIN + MEM_PAGE_BYTES < e->limit)
+		    floor + STEP_MIN + PAGE_DEFAULT_BYTES < e->limit)
 			all += floor == e->original ? e->limit - e->use : e->limit - floor;
 	}
 	room = n->l.node.available > n->l.node.reserve + n->l.outstanding
@@ -309,7 +310,7 @@ static void cancel(struct node *n)
 		CHECK(above_it(n, e) || (now && asks[i].to >= e->next));
 		freed += asks[i].to > e->original ? e->limit - asks[i].to : e->limit - e->use;
 	}
-	CHECK(freed + (uint64_t)ENTRIES_MAX * MEM_PAGE_BYTES >= (now ? MIN(need, all) : 0));
+	CHECK(freed + (uint64_t)ENTRIES_MAX * PAGE_DEFAULT_BYTES >= (now ? MIN(need, all) : 0));
 	/* A trial ends well where use has not grown meanwhile; the books follow at the next read.
 	 */
 	for (uint32_t i = 0; i < count; i++) {

@@ -238,7 +238,7 @@ static void open_full(struct rig *r)
 	while (r->sim.u.limits.mem_high == LIMIT_MAX)
 		rig_tick(r);
 	r->sim.load.anon_goal = r->sim.m.anon;
-	CHECK(r->c.mem.brake.line > round_down(GIB - GIB / 20, MEM_PAGE_BYTES) + 10 * MIB);
+	CHECK(r->c.mem.brake.line > round_down(GIB - GIB / 20, PAGE_DEFAULT_BYTES) + 10 * MIB);
 }
 
 /* No write waits for more than a piece. */
@@ -250,7 +250,7 @@ static void test_pieces(void)
 	r.sim.load.anon_goal = 850 * MIB;
 	rig_run(&r, 5 * USEC_PER_SEC);
 	CHECK_EQ(largest_piece, 4 * MIB);
-	CHECK_EQ(r.c.mem.brake.line, round_down(GIB - GIB / 20, MEM_PAGE_BYTES));
+	CHECK_EQ(r.c.mem.brake.line, round_down(GIB - GIB / 20, PAGE_DEFAULT_BYTES));
 	CHECK_EQ(r.sim.u.limits.mem_high, r.c.mem.brake.line);
 	CHECK_EQ(r.count[KNOB_MEM_MAX], 0);
 	CHECK_EQ(lifts, 0);
@@ -278,7 +278,7 @@ static void test_dirty(void)
 	r.sim.m.dirty = 0;
 	r.sim.load.anon_goal = 850 * MIB;
 	rig_run(&r, USEC_PER_MIN);
-	CHECK_EQ(r.sim.u.limits.mem_high, round_down(GIB - GIB / 20, MEM_PAGE_BYTES));
+	CHECK_EQ(r.sim.u.limits.mem_high, round_down(GIB - GIB / 20, PAGE_DEFAULT_BYTES));
 	CHECK_EQ(largest_piece, 4 * MIB);
 	CHECK_EQ(r.sim.u.events.oom_kill, 0);
 }

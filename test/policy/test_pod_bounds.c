@@ -11,28 +11,31 @@ static void test_memory_qos(void)
 	static const struct {
 		uint64_t request, limit;
 		uint32_t factor;
-		uint64_t high;
+		uint64_t high, page;
 	} rows[] = {
-		{64 * MIB, 128 * MIB, 900, 31129 * MEM_PAGE_BYTES},  /* 121.6 MiB */
-		{64 * MIB, 512 * MIB, 900, 119603 * MEM_PAGE_BYTES}, /* 467.2 MiB */
-		{1000, 4 * MIB, 855, 875 * MEM_PAGE_BYTES},
-		{16 * MIB, 64 * MIB, 1000, 64 * MIB},
-		{0, 64 * MIB, 500, 32 * MIB},
+		{64 * MIB, 128 * MIB, 900, 31129 * PAGE_DEFAULT_BYTES, 4 * KIB},  /* 121.6 MiB */
+		{64 * MIB, 512 * MIB, 900, 119603 * PAGE_DEFAULT_BYTES, 4 * KIB}, /* 467.2 MiB */
+		{1000, 4 * MIB, 855, 875 * PAGE_DEFAULT_BYTES, 4 * KIB},
+		{16 * MIB, 64 * MIB, 1000, 64 * MIB, 4 * KIB},
+		{0, 64 * MIB, 500, 32 * MIB, 64 * KIB},
+		{64 * MIB, 128 * MIB, 900, 7782 * 16 * KIB, 16 * KIB},
+		/* A page is more than a thousandth: the lowest factor that gives the same. */
+		{30 * MIB, 32 * MIB, 875, 508 * 64 * KIB, 64 * KIB},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		CHECK_EQ(pod_qos_high(rows[i].request, rows[i].limit, rows[i].factor),
+		CHECK_EQ(pod_qos_high(rows[i].request, rows[i].limit, rows[i].factor, rows[i].page),
 			 rows[i].high);
-		CHECK_EQ(pod_qos_factor(rows[i].request, rows[i].limit, rows[i].high),
+		CHECK_EQ(pod_qos_factor(rows[i].request, rows[i].limit, rows[i].high, rows[i].page),
 			 rows[i].factor);
 	}
-	CHECK_EQ(pod_qos_high(64 * MIB, 64 * MIB, 900), LIMIT_MAX);
-	CHECK_EQ(pod_qos_high(64 * MIB, LIMIT_MAX, 900), LIMIT_MAX);
-	CHECK_EQ(pod_qos_high(64 * MIB, 128 * MIB, 0), LIMIT_MAX);
+	CHECK_EQ(pod_qos_high(64 * MIB, 64 * MIB, 900, 4 * KIB), LIMIT_MAX);
+	CHECK_EQ(pod_qos_high(64 * MIB, LIMIT_MAX, 900, 4 * KIB), LIMIT_MAX);
+	CHECK_EQ(pod_qos_high(64 * MIB, 128 * MIB, 0, 4 * KIB), LIMIT_MAX);
 	/* An owner's: below the request, between two factors, none. */
-	CHECK_EQ(pod_qos_factor(64 * MIB, 128 * MIB, 60 * MIB), 0);
-	CHECK_EQ(pod_qos_factor(64 * MIB, 128 * MIB, 100 * MIB), 0);
-	CHECK_EQ(pod_qos_factor(64 * MIB, 128 * MIB, LIMIT_MAX), 0);
+	CHECK_EQ(pod_qos_factor(64 * MIB, 128 * MIB, 60 * MIB, 4 * KIB), 0);
+	CHECK_EQ(pod_qos_factor(64 * MIB, 128 * MIB, 100 * MIB, 4 * KIB), 0);
+	CHECK_EQ(pod_qos_factor(64 * MIB, 128 * MIB, LIMIT_MAX, 4 * KIB), 0);
 }
 
 static struct control_resource *cpu(struct rig *r)
@@ -61,7 +64,7 @@ static bool traced(const struct control_resource *res, enum bound b)
 /* Not below the floor, and no further above it than the deadband. */
 static bool rests_on(const struct control_resource *res, uint64_t floor)
 {
-	return res->limit >= floor && res->limit <= floor / 9 * 10 + MEM_PAGE_BYTES;
+	return res->limit >= floor && res->limit <= floor / 9 * 10 + PAGE_DEFAULT_BYTES;
 }
 
 /* A container that needs a tenth of what it has, with a day of history. */
@@ -106,7 +109,7 @@ static void test_request(void)
 	oversized(&r, &p);
 	CHECK_EQ(cpu(&r)->limit, 310);
 	CHECK_EQ(sim_milli(&r.sim), 310);
-	CHECK(rests_on(mem(&r), 400 * MIB + MEM_PAGE_BYTES));
+	CHECK(rests_on(mem(&r), 400 * MIB + PAGE_DEFAULT_BYTES));
 	CHECK(traced(cpu(&r), BOUND_REQUEST) && traced(mem(&r), BOUND_REQUEST));
 	CHECK_EQ(control_floor(&r.c, &r.t, RESOURCE_CPU, 4000), 310);
 
@@ -129,7 +132,7 @@ static void test_qos(void)
 	of(&p, RESOURCE_MEMORY)->request = 400 * MIB;
 	oversized(&r, &p);
 	CHECK_EQ(cpu(&r)->limit, 310);
-	CHECK(rests_on(mem(&r), 400 * MIB + MEM_PAGE_BYTES));
+	CHECK(rests_on(mem(&r), 400 * MIB + PAGE_DEFAULT_BYTES));
 	CHECK(traced(cpu(&r), BOUND_QOS) && traced(mem(&r), BOUND_QOS));
 
 	/* With requests that move, the request keeps below. */

@@ -31,7 +31,7 @@ static void check_memory(const struct rig *r, const struct change *c)
 		CHECK(c->to <= control_mem_high(&r->c, r->c.kernel.mem_max));
 	if (c->knob != KNOB_MEM_MAX)
 		return;
-	CHECK(c->to % MEM_PAGE_BYTES == 0 || c->reason == REASON_DRIFT ||
+	CHECK(c->to % PAGE_DEFAULT_BYTES == 0 || c->reason == REASON_DRIFT ||
 	      c->reason == REASON_SHRINK_UNDONE);
 	if (!change_lowers(c))
 		return;
@@ -250,12 +250,12 @@ static void random_start(struct rig *r)
 	struct limits l = {
 		.cpu_quota_usec = chance(100) ? LIMIT_MAX : 1000 + pick(400000),
 		.cpu_period_usec = chance(800) ? 100000 : 1000 + pick(999001),
-		.mem_max = chance(100) ? LIMIT_MAX : round_down(pick(2 * GIB), MEM_PAGE_BYTES),
+		.mem_max = chance(100) ? LIMIT_MAX : round_down(pick(2 * GIB), PAGE_DEFAULT_BYTES),
 		.mem_high = LIMIT_MAX,
 	};
 
 	if (chance(200) && l.mem_max != LIMIT_MAX)
-		l.mem_high = round_down(pick(l.mem_max + MIB), MEM_PAGE_BYTES);
+		l.mem_high = round_down(pick(l.mem_max + MIB), PAGE_DEFAULT_BYTES);
 	if (chance(200) && l.cpu_quota_usec != LIMIT_MAX)
 		l.cpu_burst_usec = pick(l.cpu_quota_usec);
 	rig_init(r, 1000, GIB, (uint32_t)(1 + pick(4)));
@@ -282,7 +282,7 @@ static void random_start(struct rig *r)
 static void foreign_write(struct rig *r)
 {
 	enum resource res = (enum resource)pick(RESOURCE_COUNT);
-	uint64_t bytes = round_up(sim_unreclaimable(&r->sim) + pick(GIB), MEM_PAGE_BYTES);
+	uint64_t bytes = round_up(sim_unreclaimable(&r->sim) + pick(GIB), PAGE_DEFAULT_BYTES);
 
 	if (res == RESOURCE_CPU)
 		sim_write(&r->sim, KNOB_CPU_MAX, chance(50) ? LIMIT_MAX : 1000 + pick(300000));
@@ -307,7 +307,7 @@ static void foreign_write(struct rig *r)
 /* PID 1 writes a value that it was sent earlier. */
 static void late_property(struct rig *r, uint64_t stored)
 {
-	if (round_down(stored, MEM_PAGE_BYTES) < sim_unreclaimable(&r->sim) || stored == 0)
+	if (round_down(stored, PAGE_DEFAULT_BYTES) < sim_unreclaimable(&r->sim) || stored == 0)
 		return;
 	sim_write(&r->sim, KNOB_MEM_MAX, stored);
 	if (chance(500) && r->c.resource[RESOURCE_MEMORY].managed)

@@ -35,7 +35,7 @@ static bool restarts(const struct report_rig *g, const struct report_item *item,
 	const struct report_resource *x = &g->c[item->container].resource[r];
 
 	return r == MEM && x->managed && x->restart && item->limit[r] > x->spec_limit &&
-	       item->limit[r] <= round_up(x->restart_to, MEM_PAGE_BYTES) && !g->f.restoring;
+	       item->limit[r] <= round_up(x->restart_to, PAGE_DEFAULT_BYTES) && !g->f.restoring;
 }
 
 /* The kubelet refused a restart as infeasible: what it has carried out goes back. */

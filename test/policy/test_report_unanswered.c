@@ -80,7 +80,8 @@ static void test_final(void)
 		count = fail(&g, 10 * MIB, 0, limit);
 		CHECK(count > 1);
 		last = limit[count - 1];
-		CHECK(last <= scale_permille(g.c[0].use_bytes, 1100) + 200 * MIB + MEM_PAGE_BYTES);
+		CHECK(last <=
+		      scale_permille(g.c[0].use_bytes, 1100) + 200 * MIB + PAGE_DEFAULT_BYTES);
 	}
 }
 

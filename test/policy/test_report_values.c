@@ -318,7 +318,7 @@ static void test_rounding(void)
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, CPU), 1000);
-		CHECK_EQ(rig_limit(&g, 0, MEM), 300 * MIB + MEM_PAGE_BYTES);
+		CHECK_EQ(rig_limit(&g, 0, MEM), 300 * MIB + PAGE_DEFAULT_BYTES);
 	}
 }
 

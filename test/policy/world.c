@@ -343,7 +343,7 @@ static void owner(struct world *w)
 	else /* never below use */
 		s.v[i].limit[r] =
 			MAX(s.v[i].request[r],
-			    round_up(use + use / 8 + (16 + rnd(w, 400)) * MIB, MEM_PAGE_BYTES));
+			    round_up(use + use / 8 + (16 + rnd(w, 400)) * MIB, PAGE_DEFAULT_BYTES));
 	if (w->g.f.guaranteed)
 		s.v[i].request[r] = s.v[i].limit[r];
 	if (!is_valid(w, &s))
@@ -380,7 +380,7 @@ static void reflex(struct world *w, size_t i)
 
 	if (p->use + p->use / 10 + 2 * p->slope <= x->held)
 		return;
-	to = round_up(to, MEM_PAGE_BYTES);
+	to = round_up(to, PAGE_DEFAULT_BYTES);
 	to = MIN(to, report_allows(w->g.s, i, RESOURCE_MEMORY, w->g.now, &until));
 	to = MIN(to, pod_unratified_max(&b, x->original_limit));
 	if (to > x->held)
@@ -442,9 +442,9 @@ static void review(struct world *w, size_t i)
 		}
 	}
 	if (one_in(w, 6000) && w->process[i].slope == 0)
-		rig_set_held(
-			&w->g, i, MEM,
-			round_up(MAX(use * 5 / 4 + 16 * MIB, m->held * 9 / 10), MEM_PAGE_BYTES));
+		rig_set_held(&w->g, i, MEM,
+			     round_up(MAX(use * 5 / 4 + 16 * MIB, m->held * 9 / 10),
+				      PAGE_DEFAULT_BYTES));
 }
 
 void world_step(struct world *w, usec_t dt)

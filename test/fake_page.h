@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page size of the played kernel: sysconf() tells it, and a limit of memory that is written to
+ * a file of a fake tree is rounded down to it, as the kernel does. Until it is set, FAKE_PAGE_BYTES
+ * of the environment, else this machine's. */
+#pragma once
+
+#include <stdint.h>
+
+void fake_page(uint64_t bytes);
+uint64_t fake_page_bytes(void);
+/* Writes of limits of memory so far. */
+extern unsigned fake_limit_writes;
