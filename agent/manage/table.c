@@ -70,6 +70,7 @@ static int table_add(struct unit_table *t, struct managed *m)
 		t->id_count++;
 	}
 	control_set_target(&m->control, id);
+	control_set_page(&m->control, m->config->tuning.memory.page_bytes);
 	t->by_id[id] = m;
 	t->items[t->count++] = m;
 	return 0;

@@ -12,6 +12,11 @@ void control_set_depth(struct control *c, uint32_t depth)
 	c->depth = depth;
 }
 
+void control_set_page(struct control *c, uint64_t page_bytes)
+{
+	c->page_bytes = page_bytes;
+}
+
 void control_set_kernel(struct control *c, const struct limits *kernel)
 {
 	c->kernel = *kernel;

@@ -9,6 +9,8 @@
 /* --- what it is */
 void control_set_target(struct control *c, uint32_t target);
 void control_set_depth(struct control *c, uint32_t depth);
+/* Of the node; control_init() sets it too. */
+void control_set_page(struct control *c, uint64_t page_bytes);
 
 /* --- the files */
 /* The limits that the files have now. The held limits do not change. */
