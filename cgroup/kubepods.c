@@ -256,29 +256,26 @@ int kubepods_top(int root, const char *prefix, char *ret, size_t size)
 	return -ENOENT;
 }
 
-static int open_folder(int root, const char *path, DIR **ret)
+/* NULL: errno says why. */
+static DIR *open_folder(int root, const char *path)
 {
 	int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 
-	if (fd < 0)
-		return -errno;
-	*ret = fdopendir(fd);
-	if (*ret != NULL)
-		return 0;
-	close(fd);
-	return -ENOMEM;
+	if (dir == NULL && fd >= 0)
+		close(fd);
+	return dir;
 }
 
 int kubepods_children(int root, const char *pod_path, kubepods_child_fn *fn, void *arg)
 {
-	OWN(drop_dir) DIR *dir = NULL;
+	OWN(drop_dir) DIR *dir = open_folder(root, pod_path);
 	char path[KUBEPODS_PATH_MAX];
 	const struct dirent *entry;
 	int count = 0;
-	int r = open_folder(root, pod_path, &dir);
 
-	if (r < 0)
-		return r;
+	if (dir == NULL)
+		return -errno;
 	while ((entry = readdir(dir)) != NULL) {
 		struct kubepods_name name;
 		int n = snprintf(path, sizeof path, "%s/%s", pod_path, entry->d_name);
@@ -295,11 +292,11 @@ int kubepods_children(int root, const char *pod_path, kubepods_child_fn *fn, voi
 /* A pod's folder in one of those in which they appear. */
 static bool has_pod(int root, const char *parent)
 {
-	OWN(drop_dir) DIR *dir = NULL;
+	OWN(drop_dir) DIR *dir = open_folder(root, parent);
 	char path[KUBEPODS_PATH_MAX];
 	const struct dirent *entry;
 
-	if (open_folder(root, parent, &dir) < 0)
+	if (dir == NULL)
 		return false;
 	while ((entry = readdir(dir)) != NULL) {
 		struct kubepods_name name;
@@ -358,11 +355,12 @@ static bool search_hit(const struct search *s, const char *path)
 /* Looks at what is exactly so many levels down: what is near the root is found first. */
 static int search_below(struct search *s, const char *path, unsigned level)
 {
-	OWN(drop_dir) DIR *dir = NULL;
+	OWN(drop_dir)
+	DIR *dir = s->left != 0 ? open_folder(s->root, path[0] != '\0' ? path : ".") : NULL;
 	const struct dirent *e;
 	char next[KUBEPODS_PATH_MAX];
 
-	if (s->left == 0 || open_folder(s->root, path[0] != '\0' ? path : ".", &dir) < 0)
+	if (dir == NULL)
 		return -ENOENT;
 	s->left--;
 	while ((e = readdir(dir)) != NULL) {

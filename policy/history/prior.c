@@ -81,20 +81,25 @@ static uint64_t merged(const struct recommendation *pods, size_t count, enum res
 	return median(items, n);
 }
 
+static uint32_t confidence(const struct recommendation *pods, size_t count, enum resource r)
+{
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (pods[i].resource[r].target != 0)
+			sum += MIN(pods[i].confidence_permille[r], WHOLE);
+	return MIN(sum, WHOLE);
+}
+
 void prior_merge(const struct recommendation *pods, size_t count, struct prior *ret)
 {
 	struct prior p = {.pods = (uint32_t)count};
 
 	assert(count <= PRIOR_PODS_MAX);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		uint32_t *sum = &p.of.confidence_permille[r];
-
+		p.of.confidence_permille[r] = confidence(pods, count, r);
 		for (size_t v = 0; v < ARRAY_SIZE(values); v++)
 			*value_of(&p.of.resource[r], v) = merged(pods, count, r, v);
-		for (size_t i = 0; i < count; i++)
-			if (pods[i].resource[r].target != 0)
-				*sum = MIN(*sum + MIN(pods[i].confidence_permille[r], WHOLE),
-					   WHOLE);
 	}
 	*ret = p;
 }
