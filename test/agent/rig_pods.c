@@ -236,11 +236,13 @@ static struct kube_resources status_of(const struct rig *r, const struct kube_re
 {
 	struct kube_resources status = *spec;
 	usec_t period;
-	uint64_t milli = spec->limit[RESOURCE_CPU];
+	uint64_t milli = spec->limit[RESOURCE_CPU], quota;
 
-	if (milli != LIMIT_MAX)
-		milli = quota_of(r, milli, &period) * 1000 / period;
-	if (milli != LIMIT_MAX && milli > 10)
+	if (milli == LIMIT_MAX)
+		return status;
+	quota = quota_of(r, milli, &period);
+	milli = quota * 1000 / period;
+	if (milli > 10)
 		status.limit[RESOURCE_CPU] = milli;
 	return status;
 }
