@@ -43,7 +43,9 @@ static void report_unknown(struct managed *m)
 static uint64_t original_limit(const struct managed *m, const struct kube_container *c,
 			       const struct kube_originals *o, enum resource r)
 {
-	struct control as_spec = {.rule = m->container.rule.rule, .pod = m->control.pod};
+	struct control as_spec = {.rule = m->container.rule.rule,
+				  .pod = m->control.pod,
+				  .page_bytes = m->control.page_bytes};
 	uint64_t spec = c->spec.limit[r];
 
 	if (spec == LIMIT_MAX || o->limit[r] <= spec)
