@@ -32,7 +32,7 @@ bool oom_seen_look(struct cg *cg, struct oom_seen *s, usec_t now)
 
 bool oom_seen_at(usec_t at, usec_t now)
 {
-	return at != 0 && now - at <= RECENT_USEC;
+	return at != 0 && (at < now ? now - at : at - now) <= RECENT_USEC;
 }
 
 void above_drop(struct above_table *t)

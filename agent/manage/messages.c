@@ -204,16 +204,16 @@ void message_oom(struct managed *m, uint64_t kills)
 		.count = kills,
 	};
 
-	if (by != NULL && !lowered)
+	if (by != NULL && !lowered) {
 		e.limit_bytes = m->reported.killed_at;
-	if (!lowered)
 		snprintf(detail, sizeof detail, "for the memory of %s, not for its own limit", by);
-	else
+	} else if (lowered) {
 		snprintf(detail, sizeof detail,
 			 "an external writer had lowered %s from %s; %s in use",
 			 k->pod ? "the pod's memory.max" : "memory.max",
 			 human_amount(RESOURCE_MEMORY, k->held, held),
 			 human_amount(RESOURCE_MEMORY, k->use, use));
+	}
 	event_unit(EVENT_OOM_KILL, &e);
 }
 

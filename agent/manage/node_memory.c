@@ -18,6 +18,8 @@
 #define ROOT "/proc"
 /* Growth between two reads is covered by the reserve; memory.stat of so many cgroups takes long. */
 #define STAT_USEC USEC_PER_SEC
+/* Of a slice that may be full: what can be reclaimed is used up sooner. */
+#define GROUP_STAT_USEC (100 * USEC_PER_MSEC)
 
 static void report_unread(struct node_memory *n, int error)
 {
@@ -195,7 +197,8 @@ static bool fill_groups(struct node_memory *n)
 	for (uint32_t i = 1; i < n->above.count; i++) {
 		/* The folder of all pods bounds them by pods_available(). */
 		struct above *a = i == n->pods ? &n->above.items[i]
-					       : above_read(&n->above, i, n->units->wake->now, 0);
+					       : above_read(&n->above, i, n->units->wake->now,
+							    GROUP_STAT_USEC);
 		uint64_t left = i < n->group_count ? n->groups[i].available : LIMIT_MAX;
 
 		n->groups[i] = (struct ledger_group){

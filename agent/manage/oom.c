@@ -40,11 +40,6 @@ static void read_limit(struct managed *m, const struct managed *at, uint32_t mor
 
 /* --- for whose limit? The kernel counts `oom` in the cgroup whose limit was full, and above it. */
 
-void oom_look(struct managed *m)
-{
-	oom_seen_look(m->cgroup.cg, &m->reported.ooms, m->wake->now);
-}
-
 void oom_look_above(const struct unit_table *t)
 {
 	for (uint32_t i = 1; i < t->memory->above.count; i++)
@@ -52,17 +47,17 @@ void oom_look_above(const struct unit_table *t)
 			      t->wake->now);
 }
 
-/* The nearest cgroup above that was full; NULL: none. */
-static const char *full_above(struct managed *m, uint64_t *ret_limit)
+/* The nearest cgroup above that was full at the time; NULL: none. */
+static const char *full_above(struct managed *m, usec_t at, uint64_t *ret_limit)
 {
 	struct above_table *t = &m->table->memory->above;
 	usec_t now = m->wake->now;
 
 	for (uint32_t id = m->cgroup.above; id != 0; id = t->items[id].above) {
-		struct above *a = above_read(t, id, now, 0);
+		struct above *a = above_read(t, id, now, UINT64_MAX);
 
 		*ret_limit = a->limit;
-		if (oom_seen_look(a->cg, &a->ooms, now) && oom_seen_at(a->ooms.own_at, now))
+		if (oom_seen_look(a->cg, &a->ooms, now) && oom_seen_at(a->ooms.own_at, at))
 			return a->path;
 	}
 	*ret_limit = 0;
@@ -88,7 +83,9 @@ static const char *whose(struct managed *m, uint64_t *ret_limit)
 		*ret_limit = level->control.kernel.mem_max;
 		return POD;
 	}
-	name = full_above(m, ret_limit);
+	name = full_above(m, now, ret_limit);
+	/* The pod's own counter has to be known, too. */
+	known &= m->pod == NULL || (level != NULL && level->cgroup.cg != NULL);
 	return name == NULL && known ? "the node" : name;
 }
 
@@ -103,7 +100,7 @@ static void find_limit(struct managed *m)
 
 void oom_check_gone(struct managed *m)
 {
-	m->reported.killed_by = full_above(m, &m->reported.killed_at);
+	m->reported.killed_by = full_above(m, m->cgroup.lost_at, &m->reported.killed_at);
 	if (m->reported.killed_by != NULL)
 		control_spared(&m->control, m->wake->now);
 }

@@ -118,9 +118,8 @@ struct managed_plan {
 
 /* A writer that is stuck in the kernel. Written by agent/apply (stuck.c). */
 struct managed_stuck {
-	uint64_t oom_events; /* as of the last wake-up */
-	uint64_t oom_kills;
-	usec_t nudge_next; /* not before */
+	uint64_t oom_kills; /* as of the last wake-up */
+	usec_t nudge_next;  /* not before */
 	usec_t nudge_wait;
 };
 
@@ -132,7 +131,6 @@ enum container_attach {
 	ATTACH_GUESSED_NEW, /* and it had no record before that */
 };
 
-/* What the pod says of it. Written by agent/pod. */
 /* Why a running container is left alone: no cgroup with its processes is found. */
 enum unfound {
 	UNFOUND_NOT,
@@ -143,6 +141,7 @@ enum unfound {
 	UNFOUND_COUNT
 };
 
+/* What the pod says of it. Written by agent/pod. */
 struct managed_container {
 	struct container_rule rule; /* of a container or pod level */
 	bool annotated;             /* a container: the pod names it */

@@ -109,7 +109,8 @@ static bool spec_resize_read(const struct managed *m, const struct kube_containe
 static uint64_t spec_replay_bytes(const struct managed *m, const struct kube_container *c)
 {
 	uint64_t spec = c->spec.limit[RESOURCE_MEMORY], runtime = m->container.runtime_mem_max;
-	bool lower = c->has_status && spec < c->status.limit[RESOURCE_MEMORY];
+	uint64_t status = c->has_status ? c->status.limit[RESOURCE_MEMORY] : LIMIT_MAX;
+	bool lower = status != LIMIT_MAX && spec < status;
 
 	if (!m->host->cpu_manager && !spec_resize_under_way(m, c) && !spec_resize_read(m, c))
 		return lower ? spec : 0;

@@ -466,6 +466,8 @@ void pod_scan(struct pod *p)
 
 /* As long as the reports of a kubelet that is well may be behind its node, twice. */
 #define UNFOUND_USEC (20 * USEC_PER_SEC)
+/* Of one that was attached: a kubelet that is being restarted reports its end late. */
+#define LOST_USEC (5 * USEC_PER_MIN)
 
 static const char *const unfound_why[UNFOUND_COUNT] = {
 	[UNFOUND_POD] =
@@ -529,6 +531,7 @@ void pod_check_found(struct pod *p)
 {
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		struct managed *m = p->members[i].managed;
+		usec_t wait = m != NULL && m->control.started_at != 0 ? LOST_USEC : UNFOUND_USEC;
 
 		if (m == NULL)
 			continue;
@@ -540,8 +543,7 @@ void pod_check_found(struct pod *p)
 		else if (m->container.unfound_since == 0)
 			m->container.unfound_since = m->wake->now;
 		if (m->container.unfound_since != 0 &&
-		    m->wake->now - m->container.unfound_since >= UNFOUND_USEC &&
-		    m->state != UNIT_UNMANAGED)
+		    m->wake->now - m->container.unfound_since >= wait && m->state != UNIT_UNMANAGED)
 			note_unfound(p, i, why_unfound(p, i));
 	}
 }

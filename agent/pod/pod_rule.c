@@ -66,8 +66,7 @@ bool pod_is_sized(const struct pod *p)
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct managed *m = p->members[i].managed;
 
-		if (m != NULL && m->container.annotated &&
-		    m->container.unfound != UNFOUND_PROCESS &&
+		if (m != NULL && m->container.annotated && m->container.unfound < UNFOUND_SANDBOX &&
 		    m->container.rule.rule.mode != MODE_OFF && m->state != UNIT_RESTORED)
 			return true;
 	}

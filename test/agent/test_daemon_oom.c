@@ -231,6 +231,27 @@ static void test_whose(size_t full, bool inside, const char *want)
 }
 
 /* One limit, and processes of both units. */
+/* The kernel goes on counting until the memory of a killed process is free: that says nothing about
+ * the next kill. */
+static void test_tail(void)
+{
+	struct rig r;
+	struct rig_unit *web;
+
+	shop(&r);
+	web = &r.unit[1];
+	web->max_events++;
+	web->oom_events++;
+	web->oom_kills++;
+	rig_run(&r, 3, NULL);
+	web->oom_events += 20;
+	rig_run(&r, 3, NULL);
+	web->oom_kills++;
+	rig_run(&r, 3, NULL);
+	CHECK(strstr(reported, "for the memory of the node") != NULL);
+	rig_close(&r);
+}
+
 static void test_both(void)
 {
 	struct rig r;
@@ -255,6 +276,7 @@ static void test_both(void)
 
 int main(void)
 {
+	test_tail();
 	test_whose(1, false, "OOM-killed in web.service at the limit 64.00Mi, processes: 1");
 	test_whose(0, false,
 		   "OOM-killed in web.service at the limit 256.00Mi, processes: 1 (for the memory "

@@ -5,6 +5,7 @@
 #include "pod_text.h"
 #include "test/check.h"
 #include <errno.h>
+#include <time.h>
 
 #define UID  "01db0305-ede0-4ddc-b896-98a32314e7f2"
 #define HASH "0123456789abcdef0123456789abcdef"
@@ -317,6 +318,34 @@ static const struct row good[] = {
 	{"\"generation\":3", "\"generation\":03", NULL},
 };
 
+/* A pod that consists of references takes no time of the others. */
+static void test_many_references(void)
+{
+	enum { COUNT = 100000, VARIABLES = 5000 };
+	OWN(drop_free) char *args = malloc(3 * COUNT + 64), *env = malloc(64 * VARIABLES + 64);
+	char *a = args, *e = env;
+	clock_t start;
+
+	a += sprintf(a, "\"-v\",\"x\",\"");
+	for (int i = 0; i < COUNT; i++)
+		a += sprintf(a, "$(b");
+	sprintf(a, ")\"");
+	e += sprintf(e, "{\"name\":\"A\",\"value\":\"b\"}");
+	for (int i = 0; i < VARIABLES; i++)
+		e += sprintf(e, ",{\"name\":\"V%d\",\"value\":\"$(V0)\"}", i);
+	{
+		OWN(drop_free) char *half = replaced(base, "\"-v\"", args);
+		OWN(drop_free)
+		char *text = replaced(half, "{\"name\":\"A\",\"value\":\"b\"}", env);
+		OWN(drop_kube_pod) struct kube_pod *p = NULL;
+		struct kube_decode_error err = {.text = ""};
+
+		start = clock();
+		CHECK_EQ(kube_decode_pod(text, strlen(text), &p, &err), 0);
+		CHECK(clock() - start < 2 * CLOCKS_PER_SEC);
+	}
+}
+
 static void test_pods(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
@@ -555,6 +584,7 @@ static void test_watch(void)
 int main(void)
 {
 	test_pods();
+	test_many_references();
 	test_errors();
 	test_caps();
 	test_qos();

@@ -59,7 +59,8 @@ struct reader {
 	const struct kube_container *c;
 	struct heap_options heap;
 	unsigned references;
-	bool of_limit; /* a value is the limit, or is made of it */
+	bool of_limit; /* the text is the limit, or is made of it */
+	bool share;    /* the highest value is */
 	size_t len;
 	char text[TEXT_MAX];
 };
@@ -114,8 +115,6 @@ static bool put_variable(struct reader *r, const struct field *item)
 {
 	const char *value = field_text(item, "value");
 
-	if (r->references++ >= REFERENCES_MAX)
-		return false;
 	if (value == NULL)
 		return put_amount(r, item);
 	put_expanded(r, value, item->index);
@@ -125,8 +124,9 @@ static bool put_variable(struct reader *r, const struct field *item)
 /* What cannot be resolved stays as it is written, as in the container. */
 static void put_expanded(struct reader *r, const char *text, size_t count)
 {
-	while (*text != '\0') {
-		const char *end = strncmp(text, "$(", 2) == 0 ? strchr(text, ')') : NULL;
+	while (*text != '\0' && r->len < sizeof r->text - 1) {
+		bool may = strncmp(text, "$(", 2) == 0 && r->references++ < REFERENCES_MAX;
+		const char *end = may ? strchr(text, ')') : NULL;
 		struct field item = {0};
 
 		if (end != NULL)
@@ -149,6 +149,18 @@ static const char *expanded(struct reader *r, const char *text, size_t count)
 	return r->text;
 }
 
+/* The share of the limit counts where the highest value is made of it. */
+static void take(struct reader *r, void (*fn)(struct heap_options *h, const char *value),
+		 const char *text)
+{
+	uint64_t highest = heap_highest(&r->heap).bytes;
+
+	fn(&r->heap, text);
+	if (heap_highest(&r->heap).bytes != highest)
+		r->share = r->of_limit;
+	r->of_limit = false;
+}
+
 static void take_variable(struct reader *r, const struct variable *v)
 {
 	struct field item = find(r, v->name, strlen(v->name), SIZE_MAX);
@@ -156,9 +168,9 @@ static void take_variable(struct reader *r, const struct variable *v)
 
 	r->len = 0;
 	if (value != NULL)
-		v->take(&r->heap, expanded(r, value, item.index));
+		take(r, v->take, expanded(r, value, item.index));
 	else if (put_amount(r, &item))
-		v->take(&r->heap, r->text);
+		take(r, v->take, r->text);
 }
 
 static void take_list(struct reader *r, const struct field *container, const char *key)
@@ -167,7 +179,7 @@ static void take_list(struct reader *r, const struct field *container, const cha
 	const char *word;
 
 	while (field_next_text(&list, &item, &word))
-		heap_words(&r->heap, expanded(r, word, SIZE_MAX));
+		take(r, heap_words, expanded(r, word, SIZE_MAX));
 }
 
 void decode_heap(const struct field *container, struct kube_container *c)
@@ -181,7 +193,7 @@ void decode_heap(const struct field *container, struct kube_container *c)
 	take_list(&r, container, "args");
 	take_variable(&r, &last);
 	c->heap = heap_highest(&r.heap);
-	if (!r.of_limit || c->heap.bytes == 0)
+	if (!r.share || c->heap.bytes == 0)
 		return;
 	c->heap.permille = (uint32_t)mul_div(MIN(c->heap.bytes, limit), 1000, limit);
 	c->heap.bytes = 0;

@@ -2,6 +2,7 @@
 /* metadata of a Pod. */
 #include "agent/kube/model/decode_impl.h"
 #include "agent/kube/model/names.h"
+#include "agent/kube/model/published.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -57,8 +58,10 @@ static int read_names(const struct field *meta, struct kube_pod *p)
 /* No value is valid that is longer; the API allows 256 KiB. */
 static int longest(const char *key)
 {
-	static const char *const lists[] = {"policy", "containers", "status"};
+	static const char *const lists[] = {"policy", "containers"};
 
+	if (strcmp(key, "status") == 0)
+		return KUBE_STATUS_MAX;
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
 		if (strcmp(key, lists[i]) == 0)
 			return KUBE_ANNOTATION_MAX;
