@@ -3,8 +3,7 @@
  * status annotation, which has the originals, goes last. */
 #include "test/kube/test_cluster.h"
 
-static const char *const names[RIG_PODS_MAX] = {"web-0", "web-1", "web-2",
-						"web-3", "web-4", "web-5"};
+static const char *const names[] = {"web-0", "web-1", "web-2", "web-3", "web-4", "web-5"};
 
 static void mode_removed(struct rig_pod *p)
 {
@@ -171,7 +170,7 @@ static bool all_are_put_back(struct crig *x)
 static void test_uninstall(void (*end)(struct rig_pod *p))
 {
 	open_few("");
-	for (size_t i = 0; i < RIG_PODS_MAX; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		crig_pod(&c, DRIVER_CGROUPFS, names[i], AUTO);
 	crig_start(&c);
 	CHECK(crig_until(&c, 200, burn_699, all_are_resized));
