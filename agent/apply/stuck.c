@@ -22,19 +22,21 @@
 static bool is_stuck(struct managed *m)
 {
 	const uint32_t want = USAGE_MEM | USAGE_MEM_LIMIT | USAGE_MEM_EVENTS;
-	uint64_t before = m->reported.ooms.own, kills = m->stuck.oom_kills;
+	uint64_t before = m->stuck.oom_events, kills = m->stuck.oom_kills, events;
 	struct usage u = {0};
 
-	if (!oom_seen_look(m->cgroup.cg, &m->reported.ooms, m->wake->now) ||
-	    cg_read(m->cgroup.cg, want, &u) < 0 || (u.have & want) != want)
+	if (cg_oom_events(m->cgroup.cg, &events) < 0 || cg_read(m->cgroup.cg, want, &u) < 0 ||
+	    (u.have & want) != want)
 		return false;
+	m->stuck.oom_events = events;
 	m->stuck.oom_kills = u.events.oom_kill;
-	return sub_sat(m->reported.ooms.own, before) >= STUCK_EVENTS &&
-	       m->stuck.oom_kills == kills && add_sat(u.mem_current, ROOM_BYTES) < u.limits.mem_max;
+	return events >= before && events - before >= STUCK_EVENTS && m->stuck.oom_kills == kills &&
+	       add_sat(u.mem_current, ROOM_BYTES) < u.limits.mem_max;
 }
 
 void stuck_check(struct managed *m)
 {
+
 	if (m->cgroup.cg == NULL || !is_stuck(m) || m->wake->now < m->stuck.nudge_next)
 		return;
 	/* The last one did not help, or it has happened again. */
@@ -52,5 +54,6 @@ void stuck_check(struct managed *m)
 
 void stuck_forget(struct managed *m)
 {
+	m->stuck.oom_events = UINT64_MAX;
 	m->stuck.nudge_next = m->stuck.nudge_wait = 0;
 }

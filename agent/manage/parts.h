@@ -118,8 +118,9 @@ struct managed_plan {
 
 /* A writer that is stuck in the kernel. Written by agent/apply (stuck.c). */
 struct managed_stuck {
-	uint64_t oom_kills; /* as of the last wake-up */
-	usec_t nudge_next;  /* not before */
+	uint64_t oom_events; /* as of the last wake-up */
+	uint64_t oom_kills;
+	usec_t nudge_next; /* not before */
 	usec_t nudge_wait;
 };
 

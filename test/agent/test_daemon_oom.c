@@ -245,6 +245,7 @@ static void test_tail(void)
 	web->oom_kills++;
 	rig_run(&r, 3, NULL);
 	web->oom_events += 20;
+	rig_wake(&r, web);
 	rig_run(&r, 3, NULL);
 	web->oom_kills++;
 	rig_run(&r, 3, NULL);
