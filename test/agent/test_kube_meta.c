@@ -2,7 +2,6 @@
 /* What the metadata of a pod says of it, and lists of nothing but metadata. */
 #include "agent/kube/model/decode.h"
 #include "agent/kube/model/namespaces.h"
-#include "agent/kube/model/published.h"
 #include "test/check.h"
 #include <errno.h>
 #include <stdio.h>

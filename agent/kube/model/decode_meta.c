@@ -2,7 +2,6 @@
 /* metadata of a Pod. */
 #include "agent/kube/model/decode_impl.h"
 #include "agent/kube/model/names.h"
-#include "agent/kube/model/published.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>

@@ -50,6 +50,8 @@ enum resize_progress { RESIZE_IDLE, RESIZE_IN_PROGRESS, RESIZE_ERROR };
 #define ANNOTATION_DOMAIN "vscaled.dev/"
 /* The longest value that is read: `policy` of 64 containers at a quarter of a KiB. */
 #define KUBE_ANNOTATION_MAX 16384
+/* Of vscaled.dev/status: vscaled never writes a longer one. */
+#define KUBE_STATUS_MAX (64 * 1024)
 
 struct kube_annotation {
 	char *key; /* without the domain: "mode" */

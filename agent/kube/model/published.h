@@ -44,9 +44,6 @@ int kube_published_read(const char *text, const char *container, struct kube_pub
 /* Reads the originals from vscaled.dev/status, for when the node's own record is lost. Any client
  * may have written the annotation: the caller bounds the values before it uses them. */
 
-/* vscaled never writes a longer text. */
-#define KUBE_STATUS_MAX (64 * 1024)
-
 /* Millicores and bytes; 0: not there. */
 struct kube_originals {
 	uint64_t limit[RESOURCE_COUNT];
