@@ -129,7 +129,7 @@ static void test_many_refused(void)
 	begin_refused(&s);
 	alarm(600);
 	rig_run(&c.rig, 590, burn_699);
-	CHECK(crig_until(&c, 300, burn_slowly, are_reported));
+	CHECK(crig_until(&c, 900, burn_slowly, are_reported));
 	lists = crig_requests(&c, "pods?labelSelector", 0);
 	rig_run(&c.rig, 60, burn_slowly);
 	CHECK_EQ(c.rig.events[EVENT_EVICTION_REFUSED], PODS_MAX);

@@ -127,7 +127,7 @@ static inline void begin_refused(const struct setting *s)
 	CHECK(crig_until(&c, 60, burn_699, are_resized));
 	tell_all(INFEASIBLE);
 	CHECK(crig_until(&c, 30, burn_699, are_refused));
-	CHECK(crig_until(&c, 30, burn_699, are_original));
+	CHECK(crig_until(&c, 120, burn_699, are_original));
 	tell_all(NULL);
 }
 
