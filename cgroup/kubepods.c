@@ -204,27 +204,29 @@ static int kubepods_place(enum form form, const char *prefix, const char *class,
 	return add_part(slices, part, name, ret, size);
 }
 
-int kubepods_find_pod(int root, const char *prefix, const char *uid, char *ret, size_t size)
+/* The first folder that is there, of the first so many classes. */
+static int find_place(int root, const char *prefix, size_t class_count, const char *uid, char *ret,
+		      size_t size)
 {
 	char path[KUBEPODS_PATH_MAX];
 
-	for (enum form form = 0; form < FORM_COUNT; form++) {
-		for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
-			int r = kubepods_place(form, prefix, classes[i], uid, path, sizeof path);
+	for (size_t n = 0; n < FORM_COUNT * class_count; n++) {
+		int r = kubepods_place(n / class_count, prefix, classes[n % class_count], uid, path,
+				       sizeof path);
 
-			if (r == -EINVAL)
-				return r;
-			/* Too long for the one form, which carries what is before, not the other.
-			 */
-			if (r < 0 || !is_folder(root, path))
-				continue;
-			if (strlen(path) >= size)
-				return -ENAMETOOLONG;
-			strcpy(ret, path);
-			return 0;
-		}
+		if (r == -EINVAL)
+			return r;
+		/* Too long for the one form, which carries what is before, not the other. */
+		if (r < 0 || !is_folder(root, path))
+			continue;
+		return (size_t)snprintf(ret, size, "%s", path) < size ? 0 : -ENAMETOOLONG;
 	}
 	return -ENOENT;
+}
+
+int kubepods_find_pod(int root, const char *prefix, const char *uid, char *ret, size_t size)
+{
+	return find_place(root, prefix, ARRAY_SIZE(classes), uid, ret, size);
 }
 
 int kubepods_parents(int root, const char *prefix, char ret[][KUBEPODS_PATH_MAX])
@@ -242,18 +244,7 @@ int kubepods_parents(int root, const char *prefix, char ret[][KUBEPODS_PATH_MAX]
 
 int kubepods_top(int root, const char *prefix, char *ret, size_t size)
 {
-	char path[KUBEPODS_PATH_MAX];
-
-	for (enum form form = 0; form < FORM_COUNT; form++) {
-		int r = kubepods_place(form, prefix, "", NULL, path, sizeof path);
-
-		if (r == -EINVAL)
-			return r;
-		if (r < 0 || !is_folder(root, path))
-			continue;
-		return (size_t)snprintf(ret, size, "%s", path) < size ? 0 : -ENAMETOOLONG;
-	}
-	return -ENOENT;
+	return find_place(root, prefix, 1, NULL, ret, size);
 }
 
 /* NULL: errno says why. */

@@ -25,10 +25,10 @@ static bool is_stuck(struct managed *m)
 	uint64_t before = m->stuck.oom_events, kills = m->stuck.oom_kills, events;
 	struct usage u = {0};
 
-	if (cg_oom_events(m->cgroup.cg, &events) < 0 || cg_read(m->cgroup.cg, want, &u) < 0 ||
-	    (u.have & want) != want)
+	if (!oom_seen_look(m->cgroup.cg, &m->reported.ooms, m->wake->now) ||
+	    cg_read(m->cgroup.cg, want, &u) < 0 || (u.have & want) != want)
 		return false;
-	m->stuck.oom_events = events;
+	m->stuck.oom_events = events = m->reported.ooms.own;
 	m->stuck.oom_kills = u.events.oom_kill;
 	return events >= before && events - before >= STUCK_EVENTS && m->stuck.oom_kills == kills &&
 	       add_sat(u.mem_current, ROOM_BYTES) < u.limits.mem_max;
@@ -36,7 +36,6 @@ static bool is_stuck(struct managed *m)
 
 void stuck_check(struct managed *m)
 {
-
 	if (m->cgroup.cg == NULL || !is_stuck(m) || m->wake->now < m->stuck.nudge_next)
 		return;
 	/* The last one did not help, or it has happened again. */

@@ -122,7 +122,6 @@ void tick_unit(struct managed *m)
 
 	daemon_wake(m->table->wake);
 	stuck_check(m);
-	oom_look(m);
 	if (!managed_has_laws(m)) {
 		/* Unread, the wake-up would come again at once. */
 		if (m->cgroup.cg != NULL && cg_read(m->cgroup.cg, USAGE_MEM_EVENTS, &u) == -ENODEV)

@@ -106,7 +106,6 @@ static bool is_out(const struct managed *m)
 
 static void fill_entry(const struct managed *m, struct ledger_entry *ret)
 {
-
 	if (is_out(m)) {
 		*ret = (struct ledger_entry){.limit = LIMIT_MAX, .original = LIMIT_MAX};
 		return;
@@ -238,7 +237,6 @@ static bool can_grow(const struct managed *m)
 
 struct ledger *node_memory_for(const struct managed *m)
 {
-
 	return m->config->tuning.node.count && can_grow(m) ? open_ledger(m->table->memory) : NULL;
 }
 

@@ -40,11 +40,6 @@ static void read_limit(struct managed *m, const struct managed *at, uint32_t mor
 
 /* --- for whose limit? The kernel counts `oom` in the cgroup whose limit was full, and above it. */
 
-void oom_look(struct managed *m)
-{
-	oom_seen_look(m->cgroup.cg, &m->reported.ooms, m->wake->now);
-}
-
 void oom_look_above(const struct unit_table *t)
 {
 	for (uint32_t i = 1; i < t->memory->above.count; i++)

@@ -8,9 +8,8 @@ struct managed;
 struct unit_table;
 struct usage;
 
-/* So that a later kill is not told as one for a limit that was full before: of the cgroup of m,
- * with each event, and of all above units. */
-void oom_look(struct managed *m);
+/* Of all cgroups above units, so that a later kill is not told as one for a limit that was full
+ * before. Those of units are looked at with each event (stuck.c). */
 void oom_look_above(const struct unit_table *t);
 /* memory.max of m, or of the pod level above it, was found at `seen`: recorded where that is less
  * than the held limit. To be called before it is corrected. */

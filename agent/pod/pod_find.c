@@ -431,9 +431,18 @@ static bool has_members(const struct pod *p)
 	return false;
 }
 
-void pod_scan(struct pod *p)
+/* Until the next call; NULL: they cannot be read. */
+static struct pod_children *children_of(const struct pod *p)
 {
 	static struct pod_children all;
+
+	all.count = 0;
+	return kubepods_children(p->pods->host->root, p->path, note_child, &all) < 0 ? NULL : &all;
+}
+
+void pod_scan(struct pod *p)
+{
+	struct pod_children *all;
 	bool waited = p->newcomers;
 	int r;
 
@@ -447,15 +456,15 @@ void pod_scan(struct pod *p)
 	p->scan = r < 0 && r != -ENOENT;
 	if (r < 0)
 		return;
-	all.count = 0;
-	if (kubepods_children(p->pods->host->root, p->path, note_child, &all) < 0)
+	all = children_of(p);
+	if (all == NULL)
 		return;
 	p->newcomers = false;
 	pod_recover(p);
-	find_level(p, &all);
-	pod_check_guesses(p, &all);
+	find_level(p, all);
+	pod_check_guesses(p, all);
 	for (size_t i = 0; i < p->spec->container_count; i++)
-		find_container(p, i, &all);
+		find_container(p, i, all);
 	/* Not before each search: to end a watch raises an inotify event, which requests the next
 	 * search. */
 	if (waited && !p->newcomers)
@@ -493,14 +502,13 @@ static bool is_awaited(const struct pod *p, size_t i)
 
 static enum unfound why_unfound(const struct pod *p, size_t i)
 {
-	static struct pod_children all;
+	const struct pod_children *all;
 	const struct pod_child *child;
 
 	if (p->path == NULL)
 		return UNFOUND_POD;
-	all.count = 0;
-	kubepods_children(p->pods->host->root, p->path, note_child, &all);
-	child = pod_child_of_id(&all, p->spec->containers[i].id);
+	all = children_of(p);
+	child = all != NULL ? pod_child_of_id(all, p->spec->containers[i].id) : NULL;
 	if (child == NULL)
 		return p->spec->runtime_class ? UNFOUND_SANDBOX : UNFOUND_DRIVER;
 	return has_processes(p->pods->host, child->path) ? UNFOUND_NOT : UNFOUND_PROCESS;

@@ -413,7 +413,6 @@ static gid_t socket_group(const struct config *config)
 
 int serve_start(struct serve *s)
 {
-
 	http_server_free(STEAL(s->server));
 	s->api = (struct control_api){.ops = &ops, .ctx = s};
 	return control_server_new(s->wake->event, &s->api, s->config->paths.socket,
