@@ -76,18 +76,18 @@ struct denial {
 /* The state of one resource. Millicores or bytes; LIMIT_MAX = no limit. */
 struct control_resource {
 	bool managed;
+	bool at_ceiling;
+	bool request_up; /* the request is above the spec's */
+	enum blocked_reason blocked;
 	uint64_t original;
 	uint64_t limit;     /* the held limit */
 	uint64_t candidate; /* what history and use ask for, before the bounds */
 	uint64_t bounded;   /* after them */
 	struct bound_trace trace;
-	enum blocked_reason blocked;
-	usec_t next_at; /* when it may change next; 0: unknown */
-	bool at_ceiling;
+	usec_t next_at;          /* when it may change next; 0: unknown */
 	usec_t pressed_at;       /* last time it asked for more than the ceiling */
 	usec_t planned_at;       /* a step of this wake-up is planned: no second one */
 	usec_t request_since;    /* the request is apart from the spec's since; 0: it is not */
-	bool request_up;         /* above it */
 	struct decision pending; /* of the step in the plan */
 	struct decision last;
 	struct control_counters counters;
@@ -121,10 +121,15 @@ struct control {
 	usec_t started_at;
 	uint32_t target; /* the caller's id of it, in steps and in the ledger */
 	uint32_t depth;
-	bool paused;
 	uint32_t gave_way; /* RESOURCES_*: suspended */
 	uint32_t frozen;   /* RESOURCES_*: an external write that is not classified yet */
+	bool paused;
 	bool initial_done; /* sized by what was known before it started */
+	bool grant_ended;  /* with the predecessor: the held limit must be granted anew */
+	bool prior_new;    /* it is known, and the limits have not been sized by it */
+	bool prior_known;  /* the workload's other pods were read; the prior may be empty */
+	bool rates_fresh;  /* the rates belong to the newest observation */
+	bool cpu_counted;  /* CPU use of this run is in history ... */
 	uint64_t initial_request[RESOURCE_COUNT]; /* mode Initial: final; 0: leave it as it is */
 	struct control_resource resource[RESOURCE_COUNT];
 	struct startup_life life;
@@ -135,7 +140,6 @@ struct control {
 	struct mem_law mem;
 	uint64_t unclassified_bytes; /* a memory.max above the held limit whose writer is not known
 				    yet: counted as granted while it is in the file; 0: none */
-	bool grant_ended;            /* with the predecessor: the held limit must be granted anew */
 	struct ledger_denied denied; /* memory that was denied */
 	struct ledger_denied freed;  /* by the predecessor, when it ended */
 	struct ledger_denied asked;  /* the ledger asks for a shrink trial to this */
@@ -149,8 +153,6 @@ struct control {
 	uint64_t use_unchecked; /* bytes: the highest use since memory.events was read; 0: none */
 	struct history history;
 	struct prior prior;
-	bool prior_new;     /* it is known, and the limits have not been sized by it */
-	bool prior_known;   /* the workload's other pods were read; the prior may be empty */
 	usec_t facts_until; /* mode Initial waits for the API server until then; 0: it does not */
 	struct recommendation own; /* from history alone */
 	struct recommendation recommendation;
@@ -161,8 +163,6 @@ struct control {
 	struct usage sample;                   /* the last observation as a whole */
 	usec_t last_at;                        /* of the sample */
 	struct cpu_rates rates;                /* of the newest span */
-	bool rates_fresh;                      /* they belong to the newest observation */
-	bool cpu_counted;                      /* CPU use of this run is in history ... */
 	usec_t startup_usec; /* ... beside this span of start-up, of which the age alone is */
 	/* Shown, never acted on; smoothed over about 10 s. */
 	uint32_t psi_cpu_ppm;        /* some task waited */

@@ -38,24 +38,25 @@ struct pod_resource_bounds {
 
 struct pod_bounds {
 	bool guaranteed;
-	bool qos_near;      /* see pod_qos_near() */
-	bool requests_move; /* RequestsAndLimits */
-	bool limits_stay;   /* RequestsOnly */
-	bool not_ready;     /* nothing shrinks */
-	/* RESOURCES_*: whose request stays, as a HorizontalPodAutoscaler scales by its utilisation.
-	 */
-	uint32_t requests_stay;
+	bool qos_near;         /* see pod_qos_near() */
+	bool requests_move;    /* RequestsAndLimits */
+	bool limits_stay;      /* RequestsOnly */
+	bool not_ready;        /* nothing shrinks */
 	bool swaps;            /* the kubelet takes no other request of memory */
 	bool ranges_unknown;   /* LimitRanges were not read yet */
 	bool requests_unknown; /* that is not known yet: requests of Burstable pods wait */
-	/* No higher memory limit can be ratified now (API server away, no pods/resize, refused
-	 * ...): growth ends at this share of the original. 0: it can, or there is no such bound. */
-	uint32_t unratified_permille;
+	uint8_t qos; /* second key after priority: 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort
+		      */
 	/* A higher limit was refused, and less is being tried: the brake holds growth below the
 	 * accepted one. */
 	bool growth_held;
+	/* RESOURCES_*: whose request stays, as a HorizontalPodAutoscaler scales by its utilisation.
+	 */
+	uint32_t requests_stay;
+	/* No higher memory limit can be ratified now (API server away, no pods/resize, refused
+	 * ...): growth ends at this share of the original. 0: it can, or there is no such bound. */
+	uint32_t unratified_permille;
 	int32_t priority;       /* first key of the order when the node is short; a unit: 0 */
-	uint8_t qos;            /* second key: 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort */
 	uint64_t found_request; /* Burstable: of memory, beside the original limits; 0: none */
 	struct heap_ceiling heap;
 	/* The memory limit that the runtime may replay at any moment, because a CPU manager is

@@ -305,14 +305,18 @@ static void await(_Atomic unsigned *what, unsigned count)
 
 static void measure(pid_t server, unsigned count, unsigned addresses)
 {
-	unsigned asked = 0, answered = 0, scrapes = 0, scraped = 0;
+	unsigned asked = 0, answered = 0, scrapes = 0, scraped = 0, lost_run = 0, lost_run_max = 0;
 	unsigned ticks = shared->ticks;
 	usec_t longest = 0;
 
 	while (asked < PROBES) {
 		usec_t start = now_usec();
 
-		answered += ask(asked++ % 2 ? "/livez" : "/readyz", "ok", PROBE_USEC) > 0;
+		lost_run = ask(asked++ % 2 ? "/livez" : "/readyz", "ok", PROBE_USEC) > 0
+				   ? 0
+				   : lost_run + 1;
+		answered += lost_run == 0;
+		lost_run_max = MAX(lost_run_max, lost_run);
 		longest = MAX(longest, now_usec() - start);
 		if (asked % 10 == 1) {
 			scrapes++;
@@ -327,8 +331,10 @@ static void measure(pid_t server, unsigned count, unsigned addresses)
 		count, addresses, answered, asked, (unsigned long long)longest / 1000, scraped,
 		scrapes, (unsigned long long)shared->lag_max_usec / 1000,
 		(unsigned long long)peak_rss(server) / KIB, shared->reconnects);
-	/* The kubelet kills after six probes in a row; a busy host alone may cost one. */
-	CHECK(answered >= PROBES - PROBES / 10);
+	/* The kubelet kills after six probes in a row; a busy host alone may cost one. What comes
+	 * from the prober's own address may push a probe out before its request is read. */
+	CHECK(lost_run_max < 3);
+	CHECK(answered >= PROBES - PROBES / (addresses == 1 ? 5u : 10u));
 	CHECK(scraped + 1 >= scrapes);
 	CHECK(shared->ticks > ticks);
 	CHECK(shared->lag_max_usec < LAG_MAX_USEC);
