@@ -231,7 +231,7 @@ if [ -n "$ci" ]; then
 	ctest=(ctest)
 	tests asan asan -L '^(unit|vectors|fake|fuzz)$' -LE '^(lint|full)$' -j "$jobs"
 	tests fuzzers fuzz -L '^fuzz$' -j "$jobs"
-	tests "asan kube" asan -L '^kube$' -LE '^full$' -E '^(kube_|kubelet_)' -j $((2 * jobs))
+	tests "asan kube" asan -L '^kube$' -LE '^full$' -E '^(kube_|kubelet_)' -j $((3 * jobs))
 	lab
 fi
 

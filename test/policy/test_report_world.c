@@ -229,7 +229,8 @@ static void runs(const char *name, uint32_t faults, uint64_t count)
 int main(int argc, char **argv)
 {
 	const char *seed = getenv("VSCALED_SEED"), *faults = getenv("VSCALED_FAULTS");
-	uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 40;
+	const char *few = getenv("VSCALED_RUNS");
+	uint64_t count = strtoull(argc > 1 ? argv[1] : few ? few : "40", NULL, 10);
 	struct tally t = {0};
 
 	if (seed != NULL) {
