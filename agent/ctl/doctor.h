@@ -28,18 +28,6 @@ struct doctor_place {
 };
 extern const struct doctor_place *doctor_place; /* NULL: as the environment says */
 
-struct config_kubernetes;
-
-/* Must be closed also after a failure. Waits for the server's answer, 10 s at most. */
-void doctor_cluster_open(const struct config_kubernetes *config, struct doctor_cluster *ret);
-void doctor_cluster_close(struct doctor_cluster *k);
-/* Every pod of the node, as the server's cache has it. each takes the pod. -errno: no answer. */
-int doctor_cluster_pods(const struct doctor_cluster *k, const char *node, kube_pod_fn *each,
-			void *arg);
-/* Sends a SelfSubjectAccessReview. -errno: no answer. */
-int doctor_cluster_may(const struct doctor_cluster *k, const char *verb, const char *group,
-		       const char *resource, const char *subresource, bool *ret);
-
 enum finding {
 	FINDING_OK,
 	FINDING_MISSING, /* essential: vscaled cannot work */
@@ -47,8 +35,6 @@ enum finding {
 	FINDING_SKIPPED, /* another finding makes the check pointless */
 	FINDING_COUNT,
 };
-
-extern const char *const finding_names[FINDING_COUNT];
 
 #define DOCTOR_TEXT_MAX 800
 
@@ -68,9 +54,19 @@ struct doctor {
 /* text (DOCTOR_TEXT_MAX) says what was found, in words. */
 typedef enum finding doctor_check_fn(const struct doctor *d, char *text);
 
+enum doctor_need {
+	NEED_TREE = 1 << 0,    /* a cgroup v2 tree */
+	NEED_CLUSTER = 1 << 1, /* configured, or this is a pod */
+	NEED_CLIENT = 1 << 2,  /* its API server is known ... */
+	NEED_API = 1 << 3,     /* ... and answers */
+	NEED_NODE = 1 << 4,
+	NEED_SYSTEMD = 1 << 5,
+};
+
 struct doctor_check {
 	const char *name; /* stable, in JSON */
 	doctor_check_fn *run;
+	unsigned needs; /* enum doctor_need: it is skipped without */
 	const char *remedy;
 };
 
@@ -79,22 +75,5 @@ extern const struct doctor_check doctor_checks[DOCTOR_CHECK_COUNT];
 
 /* Runs every check and prints what it found. CTL_ERROR: something essential is missing. */
 int doctor_run(struct doctor *d);
-
-/* ctl->root + path into ret; false when it does not fit. */
-bool doctor_path(const struct doctor *d, const char *path, char *ret, size_t size);
-
-/* Fills the text of a check; returns f. */
-enum finding doctor_say(char *text, enum finding f, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-/* "not checked: WHY"; returns FINDING_SKIPPED. */
-enum finding doctor_skip(char *text, const char *why);
-/* There is a tree to manage; where there is none, most checks are skipped because of that. */
-bool doctor_has_tree(const struct doctor *d);
-#define DOCTOR_NO_TREE "there is no cgroup v2 tree to manage"
-
-doctor_check_fn check_cgroup_version, check_controllers, check_enabled, check_files, check_psi,
-	check_inotify, check_bpf, check_privilege;
-doctor_check_fn check_systemd, check_bus, check_journal, check_state, check_config, check_writers,
-	check_dropins, check_daemon;
-doctor_check_fn check_kube_account, check_kube_api, check_kube_rights, check_kube_resize,
-	check_kube_node, check_cgroup_driver;
+/* The one of that name. */
+enum finding doctor_check(const struct doctor *d, const char *name, char *text);

@@ -264,15 +264,15 @@ static void test_other_hosts(void)
 
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
 		d.host = (struct cg_host){.mode = modes[i].mode, .available = CG_CPU | CG_MEMORY};
-		CHECK_EQ(check_cgroup_version(&d, said), FINDING_MISSING);
+		CHECK_EQ(doctor_check(&d, "cgroup-v2", said), FINDING_MISSING);
 		CHECK(strstr(said, modes[i].words) != NULL);
-		CHECK_EQ(check_controllers(&d, said), FINDING_SKIPPED);
+		CHECK_EQ(doctor_check(&d, "controllers", said), FINDING_SKIPPED);
 	}
 	d.host = (struct cg_host){.mode = CG_MODE_UNIFIED, .mount = "/mnt/x", .writable = false};
-	CHECK_EQ(check_privilege(&d, said), FINDING_MISSING);
+	CHECK_EQ(doctor_check(&d, "privilege", said), FINDING_MISSING);
 	CHECK(strstr(said, "may not write to /mnt/x") != NULL);
 	d.host.writable = true;
-	CHECK_EQ(check_privilege(&d, said), FINDING_OK);
+	CHECK_EQ(doctor_check(&d, "privilege", said), FINDING_OK);
 }
 
 /* The text for people has the remedy right below, and ends with the verdict. */
