@@ -2,21 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a release consists of: see usage().
 set -euo pipefail
+umask 022
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
 
 usage()
 {
 	cat <<-E
-	usage: test/release.sh [--suite SUITE]... [--no-image] [--out DIR] VERSION
+	usage: test/release.sh [--suite SUITE]... [--no-image] [--verify] [--out DIR] VERSION
 	Makes what a release consists of from the last commit, in DIR (default build/release-VERSION):
 	  vscaled-VERSION.tar.gz               the sources
 	  vscaled_VERSION~debN_ARCH.deb        for each SUITE (default trixie and bookworm)
 	  vscaled-VERSION-ARCH.oci.tar         the image, of trixie, as an OCI archive
+	  vscaled-chart-VERSION.tgz            the Helm chart
 	  install.yaml, kubectl-vscaled        manifests (recommend-only) and the plugin of kubectl
 	  SHA256SUMS                           of all these
-	The same commit gives the same bytes. Each package is checked by lintian, where the suite is trixie.
-	Needs root, mmdebstrap and umoci: test/packages.sh install lab deploy.
+	The same commit gives the same bytes: --verify makes all of it once more from a clone in another
+	folder, with another umask and time zone, and names each file that differs (exit status 1). Each package is checked by lintian, where the suite is trixie.
+	--no-image leaves out image and chart.
+	Needs root, mmdebstrap and umoci (test/packages.sh install lab deploy), and kubectl.
 	E
 }
 
@@ -27,11 +31,12 @@ die()
 }
 
 declare -A release=([bookworm]=12 [trixie]=13)
-suites=() image=1 out='' version=''
+suites=() image=1 verify='' out='' version=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--suite) suites+=("${2:?--suite needs a value}") && shift ;;
 	--no-image) image='' ;;
+	--verify) verify=1 ;;
 	--out) out=${2:?--out needs a value} && shift ;;
 	-h | --help) usage && exit ;;
 	-*) usage >&2 && exit 2 ;;
@@ -44,6 +49,7 @@ done
 for suite in "${suites[@]}"; do
 	[ -n "${release[$suite]:-}" ] || die "--suite is one of: ${!release[*]}"
 done
+[[ -z $image || " ${suites[*]} " == *" trixie "* ]] || die "the image is of trixie: --suite trixie or --no-image"
 [ "$(id -u)" = 0 ] || die "needs root, for the userlands"
 cd "$root"
 own=$(sed -n 's/^project(vscaled VERSION \([0-9.]*\) .*/\1/p' CMakeLists.txt)
@@ -51,7 +57,8 @@ own=$(sed -n 's/^project(vscaled VERSION \([0-9.]*\) .*/\1/p' CMakeLists.txt)
 [ -z "$(git status --porcelain --untracked-files=no)" ] ||
 	echo "release.sh: uncommitted changes are left out" >&2
 arch=$(dpkg --print-architecture)
-revision=$(git rev-parse --short=12 HEAD)
+commit=$(git rev-parse HEAD)
+export VSCALED_REVISION=${commit::12}
 # Every date is that of the commit.
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
@@ -63,7 +70,7 @@ trap 'rm -rf "$work"' EXIT
 
 sources()
 {
-	git archive --prefix="vscaled-$version/" HEAD | gzip -n9 >"$out/vscaled-$version.tar.gz"
+	git archive --prefix="vscaled-$version/" "$commit" | gzip -n9 >"$out/vscaled-$version.tar.gz"
 }
 
 # deb SUITE
@@ -87,20 +94,57 @@ deb()
 		export VSCALED_REVISION="$1" SOURCE_DATE_EPOCH="$2"
 		dpkg-buildpackage -b -uc -us
 		[ "$3" != trixie ] || lintian --allow-root --fail-on error,warning ../*.deb
-	' "$tree" "$revision" "$SOURCE_DATE_EPOCH" "$1" >"$work/$1.log" 2>&1 || {
+	' "$tree" "$VSCALED_REVISION" "$SOURCE_DATE_EPOCH" "$1" >"$work/$1.log" 2>&1 || {
 		tail -n 40 "$work/$1.log"
 		die "the package for $1 failed"
 	}
 	cp "$work/$1"/*.deb "$out/"
 }
 
+# The programs are those of the package, before they are stripped.
 image()
 {
-	agent/deploy/image.sh --tag "$version" "$work/image" >"$work/image.log" 2>&1 || {
+	local build
+
+	build=$(echo "$work/trixie/vscaled-$version"/obj-*)
+	agent/deploy/image.sh --build "$build" --tag "$version" "$work/image" >"$work/image.log" 2>&1 || {
 		tail -n 20 "$work/image.log"
 		die "the image failed"
 	}
 	cp "$work/image.tar" "$out/vscaled-$version-$arch.oci.tar"
+}
+
+# Of the commit, as all else.
+chart()
+{
+	tar -C "$work" -xf "$out/vscaled-$version.tar.gz"
+	KUBECTL=${KUBECTL:-$("$here/lab.sh" kubectl)} \
+		"$work/vscaled-$version/agent/deploy/chart.sh" "$work/chart/vscaled"
+	tar -C "$work/chart" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
+		-c vscaled | gzip -n9 >"$out/vscaled-chart-$version.tgz"
+}
+
+# again: all of it once more, elsewhere and in other circumstances
+again()
+{
+	local clone=$work/again/of-the-same-commit options=(--out "$work/again/out") suite file differ=0
+
+	git clone -q "$root" "$clone"
+	git -C "$clone" checkout -q --detach "$commit"
+	for suite in "${suites[@]}"; do
+		options+=(--suite "$suite")
+	done
+	[ -n "$image" ] || options+=(--no-image)
+	(umask 077 && TZ=Pacific/Chatham "$clone/test/release.sh" "${options[@]}" "$version") \
+		>"$work/again.log" 2>&1 || {
+		tail -n 40 "$work/again.log"
+		die "the second run failed"
+	}
+	for file in "$out"/*; do
+		cmp "$file" "$work/again/out/${file##*/}" || differ=1
+	done
+	[ $differ = 0 ] || die "the second run differs"
+	echo "release: the second run gave the same bytes"
 }
 
 # made TEXT COMMAND...
@@ -117,10 +161,14 @@ made sources sources
 for suite in "${suites[@]}"; do
 	made "package for $suite" deb "$suite"
 done
-[ -z "$image" ] || made image image
-git show HEAD:agent/deploy/install.yaml >"$out/install.yaml"
-git show HEAD:agent/ctl/kubectl-vscaled >"$out/kubectl-vscaled"
+if [ -n "$image" ]; then
+	made image image
+	made chart chart
+fi
+git show "$commit":agent/deploy/install.yaml >"$out/install.yaml"
+git show "$commit":agent/ctl/kubectl-vscaled >"$out/kubectl-vscaled"
 chmod +x "$out/kubectl-vscaled"
 (cd "$out" && sha256sum -- * >SHA256SUMS)
+[ -z "$verify" ] || made "the second run" again
 echo "release: in $out:"
 cat "$out/SHA256SUMS"

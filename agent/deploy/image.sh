@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The container image without a container daemon: see usage().
 set -euo pipefail
+umask 022
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 
@@ -55,7 +56,7 @@ programs()
 {
 	install -D -m 0755 "$build/agent/vscaled" "$1/usr/sbin/vscaled"
 	install -D -m 0755 "$build/agent/vscalectl" "$1/usr/bin/vscalectl"
-	strip "$1/usr/sbin/vscaled" "$1/usr/bin/vscalectl"
+	"$debian" $SUITE run strip "$1/usr/sbin/vscaled" "$1/usr/bin/vscalectl"
 }
 
 # userland ROOT: packages unpacked, not configured: they are libraries
