@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
@@ -131,6 +132,7 @@ static int read_mask(int dir, const char *name, uint32_t *ret)
 static int probe_root(struct cg_host *h)
 {
 	OWN(cg_drop_fd) int dir = open(h->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char text[CG_TEXT_BYTES];
 	int r;
 
 	if (dir < 0)
@@ -141,8 +143,9 @@ static int probe_root(struct cg_host *h)
 	r = read_mask(dir, "cgroup.subtree_control", &h->enabled);
 	if (r < 0)
 		return r;
-	h->psi = faccessat(dir, "cpu.pressure", R_OK, AT_EACCESS) == 0 &&
-		 faccessat(dir, "memory.pressure", R_OK, AT_EACCESS) == 0;
+	/* Booted with psi=0 the files are there, and cannot be read. */
+	h->psi = cg_text_read(dir, "cpu.pressure", text) > 0 &&
+		 cg_text_read(dir, "memory.pressure", text) > 0;
 	h->writable = faccessat(dir, "cgroup.subtree_control", W_OK, AT_EACCESS) == 0;
 	return 0;
 }
@@ -171,12 +174,17 @@ static int use_root(struct cg_host *h, const char *root, bool trust)
 int cg_discover(const char *root, bool trust, struct cg_host *ret)
 {
 	struct cg_host h = {0};
+	struct utsname u;
 	int r = 0;
 
 	if (root == NULL || !trust)
 		r = find_host_in_child(&h);
 	if (r < 0)
 		return r;
+	if (uname(&u) == 0) {
+		strcpy(h.kernel, u.release);
+		h.kernel_old = strverscmp(u.release, CG_KERNEL_OLDEST) < 0;
+	}
 	if (root != NULL) {
 		r = use_root(&h, root, trust);
 		if (r < 0)
@@ -189,6 +197,45 @@ int cg_discover(const char *root, bool trust, struct cg_host *ret)
 	}
 	*ret = h;
 	return 0;
+}
+
+static bool offers(int dir, const char *file, const char *line)
+{
+	char text[CG_TEXT_BYTES], key[32];
+	int n;
+
+	if (line == NULL)
+		return faccessat(dir, file, F_OK, 0) == 0;
+	snprintf(key, sizeof key, "%s ", line);
+	n = cg_text_read(dir, file, text);
+	return n < 0 || memmem(text, (size_t)n, key, strlen(key)) != NULL;
+}
+
+void cg_lacks(int dir, char *ret, size_t size)
+{
+	/* Each with the file that shows its controller. */
+	static const struct {
+		const char *controller, *file, *line;
+	} newer[] = {
+		{"memory.max", "memory.peak", NULL},
+		{"memory.max", "memory.reclaim", NULL},
+		{"cpu.max", "cpu.max.burst", NULL},
+		{"cpu.max", "cpu.stat", "\nnr_throttled"},
+		{"memory.max", "memory.stat", "\nkernel"},
+		{"memory.max", "memory.stat", "\nsock"},
+		{"memory.max", "memory.stat", "\nunevictable"},
+		{"memory.max", "memory.stat", "\nslab_reclaimable"},
+	};
+	size_t len = 0;
+
+	ret[0] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(newer) && len < size; i++)
+		if (offers(dir, newer[i].controller, NULL) &&
+		    !offers(dir, newer[i].file, newer[i].line))
+			len += (size_t)snprintf(ret + len, size - len, "%s%s%s%s",
+						len > 0 ? ", " : "", newer[i].file,
+						newer[i].line != NULL ? ":" : "",
+						newer[i].line != NULL ? newer[i].line + 1 : "");
 }
 
 const char *cg_mode_name(enum cg_mode m)

@@ -7,6 +7,8 @@
 #include "cgroup/parse.h"
 
 #define CG_MOUNT_BYTES 256
+/* The oldest kernel that a machine of the tests runs. */
+#define CG_KERNEL_OLDEST "5.10"
 
 enum cg_mode {
 	CG_MODE_NONE,    /* no cgroup file system, or the given root is none */
@@ -21,8 +23,10 @@ struct cg_host {
 	char mount[CG_MOUNT_BYTES]; /* root of the version 2 tree, "" when there is none */
 	uint32_t available;         /* enum cg_controller: cgroup.controllers of the root */
 	uint32_t enabled;           /* the root's cgroup.subtree_control */
-	bool psi;                   /* the root shows cpu.pressure and memory.pressure */
+	bool psi;                   /* the root's cpu.pressure and memory.pressure can be read */
 	bool writable;              /* this process may write there */
+	bool kernel_old;            /* older than CG_KERNEL_OLDEST */
+	char kernel[65];            /* its release */
 };
 
 /* Fills *ret. root NULL: the host's own mount; else the tree to use, which must be cgroup2 unless
@@ -30,6 +34,10 @@ struct cg_host {
  * -ENOENT and others: root cannot be opened; -ENAMETOOLONG. -EMFILE, -EAGAIN, -ENOMEM: no child
  * can be made that asks for the host's mounts; -EIO: it was killed. */
 int cg_discover(const char *root, bool trust, struct cg_host *ret);
+
+/* The files, and lines of files, that newer kernels have and this one does not show in a cgroup:
+ * "memory.peak, memory.stat:kernel". */
+void cg_lacks(int dir, char *ret, size_t size);
 
 /* "none", "v1", "hybrid", "unified". */
 const char *cg_mode_name(enum cg_mode m);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Linked with --wrap=sysconf,--wrap=write: what the code under test asks for and writes. */
+/* Linked with --wrap=sysconf,--wrap=write,--wrap=pread: what the code under test asks for, writes
+ * and reads. */
 #include "test/fake_page.h"
 #include "policy/base/base.h"
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,11 +13,16 @@
 #include <unistd.h>
 
 unsigned fake_limit_writes;
+const char *fake_refused;
 
 long __real_sysconf(int name);
 long __wrap_sysconf(int name);
 ssize_t __real_write(int fd, const void *data, size_t size);
 ssize_t __wrap_write(int fd, const void *data, size_t size);
+ssize_t __real_pread(int fd, void *buf, size_t size, off_t at);
+ssize_t __wrap_pread(int fd, void *buf, size_t size, off_t at);
+ssize_t __real___pread_chk(int fd, void *buf, size_t size, off_t at, size_t room);
+ssize_t __wrap___pread_chk(int fd, void *buf, size_t size, off_t at, size_t room);
 
 void fake_page(uint64_t bytes)
 {
@@ -37,22 +44,41 @@ long __wrap_sysconf(int name)
 	return name == _SC_PAGESIZE ? (long)fake_page_bytes() : __real_sysconf(name);
 }
 
-static bool is_limit(int fd)
+static bool is_named(int fd, const char *name)
 {
-	static const char *const names[] = {"/memory.max", "/memory.high", "/memory.low"};
 	char link[32], path[512];
+	const char *at;
 	ssize_t n;
 
 	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 	n = readlink(link, path, sizeof path - 1);
 	path[MAX(n, 0)] = '\0';
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		const char *at = strrchr(path, '/');
+	at = strrchr(path, '/');
+	return at != NULL && strcmp(at + 1, name) == 0;
+}
 
-		if (at != NULL && strcmp(at, names[i]) == 0)
-			return true;
-	}
-	return false;
+static bool is_limit(int fd)
+{
+	return is_named(fd, "memory.max") || is_named(fd, "memory.high") ||
+	       is_named(fd, "memory.low");
+}
+
+static bool is_refused(int fd)
+{
+	if (fake_refused == NULL || !is_named(fd, fake_refused))
+		return false;
+	errno = EOPNOTSUPP;
+	return true;
+}
+
+ssize_t __wrap_pread(int fd, void *buf, size_t size, off_t at)
+{
+	return is_refused(fd) ? -1 : __real_pread(fd, buf, size, at);
+}
+
+ssize_t __wrap___pread_chk(int fd, void *buf, size_t size, off_t at, size_t room)
+{
+	return is_refused(fd) ? -1 : __real___pread_chk(fd, buf, size, at, room);
 }
 
 /* page_counter_memparse(): whole pages, "max" from what no counter holds on. */

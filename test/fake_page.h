@@ -10,3 +10,6 @@ void fake_page(uint64_t bytes);
 uint64_t fake_page_bytes(void);
 /* Writes of limits of memory so far. */
 extern unsigned fake_limit_writes;
+/* The name of a file that is there and cannot be read, with EOPNOTSUPP, as the pressure files of a
+ * kernel that was booted with psi=0. NULL: none. */
+extern const char *fake_refused;

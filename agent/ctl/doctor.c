@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/statvfs.h>
-#include <sys/utsname.h>
 
 #define PATH_SIZE 512
 #define NEEDED    (CG_CPU | CG_MEMORY)
@@ -119,31 +118,23 @@ static enum finding check_enabled(const struct doctor *d, char *text)
 	return say(text, FINDING_OK, "cpu and memory are enabled down to the services");
 }
 
-/* Whether some folder right below the root, or the system slice, has the file. */
-static bool offers_file(const struct doctor *d, const char *name)
-{
-	OWN(drop_fd) int root = open_tree(d);
-	char path[64];
-
-	snprintf(path, sizeof(path), "system.slice/%s", name);
-	return root >= 0 && faccessat(root, path, F_OK, 0) == 0;
-}
-
 static enum finding check_files(const struct doctor *d, char *text)
 {
-	static const char *const files[] = {"memory.reclaim", "memory.peak", "memory.high"};
-	struct utsname u;
+	OWN(drop_fd) int root = open_tree(d), dir = -1;
+	const char *release = d->host.kernel;
+	char lacks[256];
 
-	if (uname(&u) < 0)
-		strcpy(u.release, "?");
-	if (!offers_file(d, "memory.max"))
+	if (d->host.kernel_old)
+		return say(text, FINDING_WARN,
+			   "kernel %s is older than %s, the oldest that is tested", release,
+			   CG_KERNEL_OLDEST);
+	dir = openat(root, "system.slice", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0 || faccessat(dir, "memory.max", F_OK, 0) < 0)
 		return say(text, FINDING_SKIPPED, "not checked: system.slice has no memory files");
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		if (offers_file(d, files[i]))
-			continue;
-		return say(text, FINDING_WARN, "kernel %.60s has no %s", u.release, files[i]);
-	}
-	return say(text, FINDING_OK, "kernel %.60s has memory.reclaim and memory.peak", u.release);
+	cg_lacks(dir, lacks, sizeof lacks);
+	if (lacks[0] != '\0')
+		return say(text, FINDING_WARN, "kernel %s has no %s", release, lacks);
+	return say(text, FINDING_OK, "kernel %s has memory.reclaim and memory.peak", release);
 }
 
 static enum finding check_psi(const struct doctor *d, char *text)
@@ -733,7 +724,7 @@ const struct doctor_check doctor_checks[DOCTOR_CHECK_COUNT] = {
 	{"enabled",       check_enabled,        NEED_TREE,
 	 "systemctl set-property system.slice CPUAccounting=yes MemoryAccounting=yes, and give the units a limit: systemd enables a controller where a unit uses it"},
 	{"kernel",        check_files,          NEED_TREE,
-	 "use kernel 5.19 or later: without memory.reclaim decreases are slower, without memory.peak short peaks are missed"},
+	 "use kernel 5.19 or later (" CG_KERNEL_OLDEST " is the oldest that is tested): without memory.reclaim decreases are slower, without memory.peak short peaks are missed"},
 	{"psi",           check_psi,            0,
 	 "boot with psi=1 on the kernel's command line: without PSI vscaled detects a harmful decrease later"},
 	{"inotify",       check_inotify,        0,

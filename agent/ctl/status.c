@@ -73,7 +73,9 @@ void render_status(const struct ctl *c, const cJSON *s)
 	}
 	fprintf(c->out, "systemd    %s\n",
 		json_flag(s, "bus_connected") ? "connected" : "not connected, reconnecting");
-	fprintf(c->out, "Host       cgroup v2 at %s with %s, pressure (PSI) %s\n",
+	fprintf(c->out, "Host       Linux %s%s, cgroup v2 at %s with %s, pressure (PSI) %s\n",
+		json_text(s, "kernel"),
+		json_flag(s, "kernel_old") ? ", older than any that is tested" : "",
 		json_text(s, "cgroup_mount"), json_text(s, "controllers"),
 		json_flag(s, "psi") ? "on" : "off");
 	print_cost(&status);

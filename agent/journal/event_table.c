@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/journal/event_table.h"
+#include "cgroup/discover.h"
 #include <syslog.h>
 
 const struct event_value_info event_values[EVENT_VALUE_COUNT] = {
@@ -67,6 +68,16 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 		"node-unsupported", SD_ID128_MAKE(04,99,8d,e9,1f,e1,4f,8f,9f,4c,96,ba,90,c0,66,43),
 		LOG_ERR, F(DETAIL) | F(HINT), 0,
 		"nothing on this node is managed: {detail}[; {hint}]",
+	},
+	[EVENT_KERNEL_OLD] = {
+		"kernel-old", SD_ID128_MAKE(af,38,06,0a,58,32,4a,16,b8,e4,11,96,10,65,98,cf),
+		LOG_WARNING, F(DETAIL), 0,
+		"Linux {detail} is older than " CG_KERNEL_OLDEST ", the oldest that is tested",
+	},
+	[EVENT_KERNEL_LACKS] = {
+		"kernel-lacks", SD_ID128_MAKE(e3,28,c3,90,df,e8,4c,55,a6,4e,c1,90,86,a5,bd,b8),
+		LOG_NOTICE, F(DETAIL), 0,
+		"this kernel does not show {detail}: what it carries is unknown",
 	},
 	[EVENT_PSI_MISSING] = {
 		"psi-missing", SD_ID128_MAKE(2f,fe,ba,91,5f,98,44,ec,9c,19,b1,d7,6f,89,ca,00),

@@ -14,6 +14,8 @@ enum event_kind {
 	EVENT_CONFIG_INVALID,
 	EVENT_HOST_UNSUPPORTED,
 	EVENT_NODE_UNSUPPORTED,
+	EVENT_KERNEL_OLD,   /* detail: its release */
+	EVENT_KERNEL_LACKS, /* detail: files and lines */
 	EVENT_PSI_MISSING,
 	EVENT_INOTIFY_MISSING,
 	EVENT_READER_CHOSEN, /* detail: "bpf (scan: loaded, ...)", "text (why)" */

@@ -164,6 +164,8 @@ static int host_start(struct loop *l, const struct loop_options *o)
 		message_unsupported("the cgroup tree cannot be read", root, r);
 		return r;
 	}
+	if (d->host.cg.kernel_old)
+		event_daemon(EVENT_KERNEL_OLD, &(struct daemon_event){.detail = d->host.cg.kernel});
 	if (!d->host.cg.psi)
 		event_daemon(EVENT_PSI_MISSING, &(struct daemon_event){0});
 	r = host_open(&d->host);

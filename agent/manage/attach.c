@@ -177,6 +177,18 @@ static bool descriptors_low(struct unit_table *t, int newest)
 	return low;
 }
 
+static void say_lacks(struct unit_table *t, const struct cg *cg)
+{
+	char text[256];
+
+	if (t->lacks_said)
+		return;
+	cg_lacks(cg_dirfd(cg), text, sizeof text);
+	t->lacks_said = text[0] != '\0';
+	if (t->lacks_said)
+		event_daemon(EVENT_KERNEL_LACKS, &(struct daemon_event){.detail = text});
+}
+
 int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret)
 {
 	int fd, r;
@@ -205,6 +217,7 @@ int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret
 	m->cgroup.above =
 		above_find(&m->table->memory->above, m->pod != NULL ? m->pod->path : a->cgroup);
 	oom_seen_begin(m->cgroup.cg, &m->reported.ooms);
+	say_lacks(m->table, m->cgroup.cg);
 	reader_attach(m);
 	cg_watch_limits(m->table->inotify->watch, m->cgroup.cg, managed_cookie(m));
 	fd = cg_events_fd(m->cgroup.cg);

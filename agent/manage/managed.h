@@ -85,6 +85,7 @@ struct unit_table {
 	struct plan_storage plans;                  /* room for a step of every entry */
 	struct step_log steps;                      /* carried out, not logged yet */
 	bool files_low;                             /* no new cgroup is opened, and it is said */
+	bool lacks_said;                            /* what the kernel does not show */
 	bool paused;                                /* new ones too, by vscalectl pause */
 	void (*on_memory_event)(struct managed *m); /* memory.events of m had an event */
 };

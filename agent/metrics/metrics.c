@@ -196,7 +196,9 @@ void metrics_input_status(struct metrics_input *in, const struct status_view *v)
 	in->watch_healthy = v->cluster.healthy;
 	in->reports_waiting = v->cluster.writes_waiting;
 	in->reports_refused = v->cluster.refused_count;
-	in->unsupported = v->unsupported;
+	in->unsupported = v->unsupported != NULL ? v->unsupported
+			  : v->kernel_old        ? "kernel-old"
+						 : NULL;
 	in->paused = v->paused;
 	in->config_ok = strcmp(v->config_result, "ok") == 0;
 	in->config_loaded_real = v->config_loaded_realtime_usec;

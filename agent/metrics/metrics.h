@@ -69,6 +69,7 @@ struct metrics_input {
 	bool watch_healthy;        /* it is open, or was until less than a minute ago */
 	uint64_t reports_waiting;  /* pods whose report has not been sent yet */
 	uint64_t reports_refused;  /* pods whose last resize was refused, and still counts */
+	bool kernel_old;           /* than any that is tested */
 	const char *unsupported;   /* a word, static: why nothing can be managed; NULL: it can */
 	/* Pods that cannot be managed; reason NULL: they can. */
 	struct {

@@ -88,7 +88,7 @@ const struct metric metrics_table[] = {
 	{"vscaled_managed_containers", METRIC_GAUGE, NULL, 0, "mode, state",
 	 "Managed containers and units.", .emit = emit_managed},
 	{"vscaled_unsupported", METRIC_GAUGE, NULL, 0, "reason",
-	 "1: nothing on this node can be managed, and why; or how many pods cannot.", .emit = emit_unsupported},
+	 "1: nothing on this node can be managed, and why, or kernel-old, where all is; or how many pods cannot.", .emit = emit_unsupported},
 	{"vscaled_paused", METRIC_GAUGE, NULL, 0, "",
 	 "1: vscalectl has paused everything.", emit_flag, .offset = IN(paused)},
 	{"vscaled_boosted_containers", METRIC_GAUGE, NULL, 0, "",

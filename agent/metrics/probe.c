@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/metrics/probe.h"
+#include "cgroup/discover.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,6 +55,12 @@ static bool systemd_connected(const struct probe_input *in)
 	return !in->systemd_lost;
 }
 
+/* Said, not failed: the limits are managed. */
+static bool kernel_tested(const struct probe_input *in)
+{
+	return !in->kernel_old;
+}
+
 static const struct check checks[] = {
 	{"loop", true, "the event loop does not run", loop_turns},
 	{"config", false, "the configuration is not valid; the last good one is in force",
@@ -66,6 +73,8 @@ static const struct check checks[] = {
 	{"units", false, "systemd has not listed its units yet", units_listed},
 	{"systemd", false, "the connection to systemd is lost; vscaled reconnects",
 	 systemd_connected},
+	{"kernel", false, "older than " CG_KERNEL_OLDEST ", the oldest that is tested",
+	 kernel_tested},
 };
 
 static const char *const kind_names[PROBE_KIND_COUNT] = {"livez", "readyz"};
@@ -106,8 +115,11 @@ static bool put_checks(FILE *f, const struct probe_input *in, enum probe_kind ki
 		} else if (c->good(in)) {
 			fprintf(f, "[+]%s ok\n", c->name);
 		} else {
-			fprintf(f, "[-]%s failed: %s\n", c->name, c->failure);
-			all = false;
+			bool warns = c->good == kernel_tested;
+
+			fprintf(f, "[%c]%s %s: %s\n", warns ? '!' : '-', c->name,
+				warns ? "warning" : "failed", c->failure);
+			all = all && warns;
 		}
 	}
 	return all;
@@ -130,7 +142,7 @@ int probe_answer(const struct probe_input *in, enum probe_kind kind,
 	*ret = (struct http_response){
 		.status = good ? 200 : 503,
 		.content_type = "text/plain; charset=utf-8",
-		.body = good && !verbose(request) ? strdup("ok") : STEAL(text),
+		.body = good && !in->kernel_old && !verbose(request) ? strdup("ok") : STEAL(text),
 	};
 	return ret->body != NULL ? 0 : -ENOMEM;
 }

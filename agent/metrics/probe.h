@@ -24,6 +24,7 @@ struct probe_input {
 	bool cgroup_writable; /* the hierarchy is mounted for writing */
 	bool dry_run;         /* nothing is ever written: mode Off everywhere, or asked for */
 	bool config_valid;    /* of the last load */
+	bool kernel_old;      /* than any that is tested */
 };
 
 enum probe_kind { PROBE_LIVE, PROBE_READY, PROBE_KIND_COUNT };

@@ -138,9 +138,12 @@ static void view_cpu(struct resource_view *v, const struct managed *m)
 	if (c->last_at == 0)
 		return;
 	v->use = c->rates.used_milli;
-	v->throttled_permille = c->rates.throttle_ppm / 1000;
-	v->psi_some_ppm = c->psi_cpu_ppm;
-	v->psi_others_ppm = c->psi_cpu_others_ppm;
+	if (c->sample.have & USAGE_THROTTLE)
+		v->throttled_permille = c->rates.throttle_ppm / 1000;
+	if (c->sample.have & USAGE_PSI_CPU) {
+		v->psi_some_ppm = c->psi_cpu_ppm;
+		v->psi_others_ppm = c->psi_cpu_others_ppm;
+	}
 	if (c->cpu.trial.active)
 		v->trial = (struct trial_view){
 			.phase = "verdict",
@@ -166,7 +169,8 @@ static void view_memory(struct resource_view *v, const struct managed *m)
 	if (!(c->last.have & USAGE_MEM_STAT))
 		return;
 	v->use = c->last.mem_current;
-	v->psi_some_ppm = c->mem.psi_ppm;
+	if (c->sample.have & USAGE_PSI_MEM)
+		v->psi_some_ppm = c->mem.psi_ppm;
 	v->unreclaimable_bytes = mem_unreclaimable(&c->last.stat);
 	v->working_set_bytes = mem_working_set(&c->last);
 	v->slope_bytes_per_sec = (int64_t)c->mem.slope_bps;
@@ -319,6 +323,8 @@ void serve_status(void *ctx, struct status_view *ret)
 		.cgroup_mount = s->host->cg.mount,
 		.controllers = s->host->controllers,
 		.psi = s->host->cg.psi,
+		.kernel = s->host->cg.kernel,
+		.kernel_old = s->host->cg.kernel_old,
 		.wakeups = s->wake->count,
 		.loop_lag_max_usec = lag->max_usec,
 		.loop_lag_mean_usec = lag->count > 0 ? lag->sum_usec / lag->count : 0,

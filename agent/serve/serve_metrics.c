@@ -166,6 +166,7 @@ static void on_probe(void *ctx, struct probe_input *in)
 		.cgroup_writable = s->host->unsupported == NULL && cgroup_writable(s->host),
 		.dry_run = s->host->unsupported != NULL ||
 			   s->config->kubernetes.highest_mode == MODE_OFF,
+		.kernel_old = s->host->cg.kernel_old,
 		.config_valid = strcmp(s->source->result, "ok") == 0,
 	};
 }

@@ -135,6 +135,8 @@ struct status_view {
 	const char *cgroup_mount;
 	const char *controllers; /* names with blanks between */
 	bool psi;
+	const char *kernel; /* its release */
+	bool kernel_old;    /* than any that is tested */
 	uint64_t wakeups;
 	usec_t loop_lag_max_usec;
 	usec_t loop_lag_mean_usec;

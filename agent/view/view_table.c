@@ -22,6 +22,8 @@ static const struct json_field status_fields[] = {
 	ROW(status_view, cgroup_mount, JSON_TEXT, true),
 	ROW(status_view, controllers, JSON_TEXT, true),
 	ROW(status_view, psi, JSON_FLAG, true),
+	ROW(status_view, kernel, JSON_TEXT, true),
+	ROW(status_view, kernel_old, JSON_FLAG, true),
 	ROW(status_view, wakeups, JSON_COUNT, true),
 	ROW(status_view, loop_lag_max_usec, JSON_COUNT, true),
 	ROW(status_view, loop_lag_mean_usec, JSON_COUNT, true),

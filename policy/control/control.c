@@ -238,7 +238,7 @@ void control_observe(struct control *c, const struct usage *u, const struct cont
 		control_temper_demand(c, x);
 		control_observe_history(c, u, x);
 	}
-	if (!first && x->now > c->last_at)
+	if ((u->have & prev.have & USAGE_PSI_CPU) && !first && x->now > c->last_at)
 		observe_psi(c, &prev, u, x->now - c->last_at);
 	control_observe_mem(c, first ? NULL : &prev, &newest, x);
 	c->last_at = x->now;

@@ -108,7 +108,8 @@ static void observe_pressure(const struct tuning_memory *t, struct mem_law *m,
 {
 	uint64_t stall = 0, faults = 0;
 
-	if (u->psi_mem_some_usec > prev->psi_mem_some_usec)
+	if ((u->have & prev->have & USAGE_PSI_MEM) &&
+	    u->psi_mem_some_usec > prev->psi_mem_some_usec)
 		stall = per_second(u->psi_mem_some_usec - prev->psi_mem_some_usec, span);
 	if (refaults(u) > refaults(prev))
 		faults = per_second(refaults(u) - refaults(prev), span);

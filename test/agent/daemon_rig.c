@@ -16,12 +16,41 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Is it one of the words of r->lacks? */
+static bool lacks(const struct rig *r, const char *file, const char *line, size_t len)
+{
+	char word[64];
+	const char *at = r->lacks;
+	int n = snprintf(word, sizeof word, "%s%s%.*s", file, len > 0 ? ":" : "", (int)len, line);
+
+	while (at != NULL && *at != '\0') {
+		size_t size = strcspn(at, " ");
+
+		if (size == (size_t)n && memcmp(at, word, size) == 0)
+			return true;
+		at += size + strspn(at + size, " ");
+	}
+	return false;
+}
+
 static void put(struct rig *r, const struct rig_unit *u, const char *file, const char *text)
 {
-	char path[RIG_PATH_MAX];
+	char path[RIG_PATH_MAX], shown[1024];
+	size_t len = 0;
 
+	if (lacks(r, file, NULL, 0))
+		return;
+	for (const char *end; *text != '\0'; text = end + 1) {
+		end = strchrnul(text, '\n');
+		if (!lacks(r, file, text, strcspn(text, " \n")))
+			len += (size_t)snprintf(shown + len, sizeof shown - len, "%.*s\n",
+						(int)(end - text), text);
+		if (*end == '\0')
+			break;
+	}
+	shown[len] = '\0';
 	snprintf(path, sizeof path, "%s/%s", u->cgroup, file);
-	fake_put(&r->tree, path, text);
+	fake_put(&r->tree, path, shown);
 }
 
 static void put_limit(struct rig *r, const struct rig_unit *u, const char *file, uint64_t value)
@@ -43,19 +72,20 @@ static void put_counters(struct rig *r, const struct rig_unit *u)
 
 	snprintf(text, sizeof text,
 		 "usage_usec %" PRIu64 "\nuser_usec 0\nsystem_usec 0\nnr_periods %" PRIu64
-		 "\nnr_throttled %" PRIu64 "\nthrottled_usec %" PRIu64 "\n%s",
-		 u->usage_usec, u->nr_periods, u->nr_throttled, u->throttled_usec,
-		 r->old_kernel ? "" : "nr_bursts 0\nburst_usec 0\n");
+		 "\nnr_throttled %" PRIu64 "\nthrottled_usec %" PRIu64
+		 "\nnr_bursts 0\nburst_usec 0\n",
+		 u->usage_usec, u->nr_periods, u->nr_throttled, u->throttled_usec);
 	put(r, u, "cpu.stat", text);
 	put_limit(r, u, "memory.current", anon + file);
-	if (!r->old_kernel)
-		put_limit(r, u, "memory.peak", anon + file);
+	put_limit(r, u, "memory.peak", anon + file);
 	snprintf(text, sizeof text,
-		 "anon %" PRIu64 "\nfile %" PRIu64 "\n%s 0\nshmem 0\nunevictable 0\n"
-		 "slab_reclaimable 0\nsock 0\ninactive_anon 0\nactive_anon %" PRIu64
+		 "anon %" PRIu64 "\nfile %" PRIu64
+		 "\nkernel 0\nkernel_stack 0\npagetables 0\npercpu 0\nsock 0\nshmem 0\n"
+		 "zswap 0\nzswapped 0\ninactive_anon 0\nactive_anon %" PRIu64
 		 "\ninactive_file %" PRIu64
-		 "\nactive_file 0\nworkingset_refault_anon 0\nworkingset_refault_file 0\n",
-		 anon, file, r->old_kernel ? "kernel_stack" : "kernel", anon, file);
+		 "\nactive_file 0\nunevictable 0\nslab_reclaimable 0\nslab_unreclaimable 0\n"
+		 "slab 0\nworkingset_refault_anon 0\nworkingset_refault_file 0\n",
+		 anon, file, anon, file);
 	put(r, u, "memory.stat", text);
 	snprintf(text, sizeof text,
 		 "low 0\nhigh 0\nmax %" PRIu64 "\noom %" PRIu64 "\noom_kill %" PRIu64
@@ -154,11 +184,10 @@ void rig_unit_start(struct rig *r, struct rig_unit *u)
 	u->running = true;
 	u->active_enter_usec = daemon_clock();
 	fake_put(&r->tree, u->cgroup, NULL);
-	if (!r->old_kernel) {
-		put(r, u, "cpu.max.burst", "0\n");
-		put(r, u, "cpu.pressure", pressure);
-		put(r, u, "memory.pressure", pressure);
-	}
+	put(r, u, "cpu.max.burst", "0\n");
+	put(r, u, "cpu.pressure", pressure);
+	put(r, u, "memory.pressure", pressure);
+	put(r, u, "memory.reclaim", "");
 	rig_realise(r, u);
 	put_counters(r, u);
 }

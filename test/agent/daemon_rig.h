@@ -37,6 +37,10 @@ struct rig_unit {
 	bool blocked_seen;
 };
 
+#define RIG_LINUX_5_10                                                                             \
+	"cpu.stat:nr_bursts cpu.stat:burst_usec cpu.max.burst cpu.pressure memory.pressure "       \
+	"memory.peak memory.reclaim memory.stat:kernel memory.events:oom_group_kill"
+
 /* A SetUnitProperties call that PID 1 has received. */
 struct rig_call {
 	struct rig_unit *unit;
@@ -109,8 +113,10 @@ struct rig {
 	usec_t own_cpu_usec; /* of all ticks */
 	unsigned replayed;   /* recorded calls, made once more at the end */
 	bool counters_stand; /* no counter that is read changes */
-	bool old_kernel;     /* Linux 5.10: fewer files and lines, psi=0 */
-	bool bus;            /* PID 1 is reached by D-Bus, unit_bus_new(), and the rig plays none */
+	/* What the kernel does not show: "memory.peak memory.stat:kernel", files, and lines of
+	 * files. RIG_LINUX_5_10: and booted with psi=0. NULL: nothing. */
+	const char *lacks;
+	bool bus; /* PID 1 is reached by D-Bus, unit_bus_new(), and the rig plays none */
 	/* In place of virtual time, both or none: the time, and what goes on for a second of it. */
 	daemon_clock_fn *clock;
 	void (*pump)(struct rig *r);

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pods on the files of Linux 5.10, and on pages of 4, 16 and 64 KiB. */
+#include "agent/metrics/metrics.h"
+#include "agent/metrics/probe.h"
+#include "agent/serve/serve.h"
 #include "test/agent/test_pods.h"
+#include <string.h>
+#include <sys/personality.h>
 
 static struct rig r;
 static void grow_300k(struct rig *x)
@@ -9,25 +14,135 @@ static void grow_300k(struct rig *x)
 	rig_grow(x, x->pod[0].container[0].unit, 300 * KIB);
 }
 
-/* Sized as elsewhere. */
-static void test_old_kernel(enum cgroup_driver driver)
+/* What is not there, or cannot be read, and what the journal says of it. */
+// clang-format off
+static const struct lack {
+	const char *lacks, *refused, *told;
+	bool unsized[RESOURCE_COUNT]; /* nothing says what it needs */
+} lacking[] = {
+	{NULL, NULL, NULL, {0}},
+	{RIG_LINUX_5_10, NULL, "memory.peak, memory.reclaim, cpu.max.burst, memory.stat:kernel", {0}},
+	{"memory.peak", NULL, "memory.peak", {0}},
+	{"memory.reclaim", NULL, "memory.reclaim", {0}},
+	{"cpu.max.burst", NULL, "cpu.max.burst", {0}},
+	{"cpu.pressure memory.pressure", NULL, "", {0}},
+	{NULL, "cpu.pressure", "", {0}},
+	{NULL, "memory.pressure", "", {0}},
+	{"memory.stat:kernel", NULL, "memory.stat:kernel", {0}},
+	{"memory.stat:zswap memory.stat:zswapped", NULL, NULL, {0}},
+	{"memory.stat:sock", NULL, "memory.stat:sock", {0}},
+	{"memory.stat:kernel memory.stat:pagetables", NULL, "memory.stat:kernel", {0}},
+	{"memory.stat:unevictable", NULL, "memory.stat:unevictable", {0}},
+	{"memory.stat:slab_reclaimable", NULL, "memory.stat:slab_reclaimable", {0}},
+	{"cpu.stat:nr_bursts cpu.stat:burst_usec", NULL, NULL, {0}},
+	{"cpu.stat:nr_periods cpu.stat:nr_throttled cpu.stat:throttled_usec", NULL, "cpu.stat:nr_throttled", {[RESOURCE_CPU] = true}},
+	{"memory.stat:anon", NULL, NULL, {[RESOURCE_MEMORY] = true}},
+};
+// clang-format on
+
+static char told[EVENT_MESSAGE_SIZE];
+static void note_told(struct rig *x, const struct event_record *e, const char *message)
+{
+	(void)x;
+	if (e->kind == EVENT_KERNEL_LACKS)
+		snprintf(told, sizeof told, "%s", message);
+}
+
+static void on_view(void *arg, const struct unit_view *v)
+{
+	memcpy(arg, v->resources, sizeof v->resources);
+}
+
+static bool lacks_file(const struct lack *l, const char *file)
+{
+	return (l->lacks != NULL && strstr(l->lacks, file) != NULL) ||
+	       (l->refused != NULL && strcmp(l->refused, file) == 0);
+}
+
+/* Unknown is not 0. */
+static void check_shown(const struct lack *l)
+{
+	struct resource_view v[RESOURCE_COUNT];
+
+	serve_view(pods_of(&r, "default/web-0/app"), on_view, v);
+	CHECK_EQ(v[RESOURCE_CPU].throttled_permille == VIEW_NONE, lacks_file(l, "nr_throttled"));
+	CHECK_EQ(v[RESOURCE_CPU].psi_some_ppm == VIEW_NONE, lacks_file(l, "cpu.pressure"));
+	CHECK_EQ(v[RESOURCE_CPU].psi_others_ppm == VIEW_NONE, lacks_file(l, "cpu.pressure"));
+	CHECK_EQ(v[RESOURCE_MEMORY].psi_some_ppm == VIEW_NONE,
+		 lacks_file(l, "memory.pressure") || lacks_file(l, "stat:anon"));
+	CHECK_EQ(v[RESOURCE_MEMORY].unreclaimable_bytes == VIEW_NONE, lacks_file(l, "stat:anon"));
+}
+
+/* Sized as elsewhere, as far as can be; said once, and nothing spins. */
+static void test_lacks(enum cgroup_driver driver, const struct lack *l)
 {
 	struct rig_unit *app;
 	struct rig_pod *p;
+	unsigned writes;
 
+	told[0] = '\0';
 	rig_open(&r, rig_config(""));
-	r.old_kernel = true;
+	r.lacks = l->lacks;
+	r.reported = note_told;
 	p = rig_pod_add(&r, driver, "web-0");
 	p->mode = "Auto";
 	app = rig_container_add(&r, p, "app", 200, 64 * MIB)->unit;
 	app->anon_bytes = 20 * MIB;
+	fake_put(&r.tree, "cpu.pressure", "some total=0\n");
+	fake_put(&r.tree, "memory.pressure", "some total=0\n");
+	fake_refused = l->refused;
 	CHECK_EQ(rig_start(&r), 0);
+	CHECK_EQ(r.daemon->host.cg.psi, l->refused == NULL);
 	rig_pod_put(&r, p);
 	rig_run(&r, 15, pods_burn_800);
-	CHECK(rig_cpu_milli(&r, app) >= 800);
+	if (!l->unsized[RESOURCE_CPU])
+		CHECK(rig_cpu_milli(&r, app) >= 800);
+	check_shown(l);
 	rig_run(&r, 200, grow_300k);
-	CHECK_EQ(r.kills, 0);
-	CHECK(rig_bytes(&r, app, "memory.max") > 64 * MIB);
+	if (!l->unsized[RESOURCE_MEMORY]) {
+		CHECK_EQ(r.kills, 0);
+		CHECK(rig_bytes(&r, app, "memory.max") > 64 * MIB);
+	}
+	rig_run(&r, 60, pods_burn_20);
+	writes = fake_limit_writes;
+	rig_run(&r, 30, pods_burn_20);
+	CHECK(fake_limit_writes - writes <= 10);
+	CHECK_EQ(r.events[EVENT_KERNEL_LACKS], l->told != NULL && l->told[0] != '\0');
+	CHECK(l->told == NULL || strstr(told, l->told) != NULL);
+	rig_close(&r);
+	fake_refused = NULL;
+}
+
+/* uname() says 2.6 then. Everything is managed, and the node says it. */
+static void test_untested_kernel(void)
+{
+	const struct http_request ready = {.path = "/readyz"};
+	struct probe_input probe = {.dry_run = true, .config_valid = true};
+	struct http_response answer = {0};
+	struct metrics_input in = {0};
+	struct status_view v;
+
+	rig_open(&r, rig_config("  - match: a.service\n"));
+	rig_add(&r, "a.service", 200, 64 * MIB);
+	if (personality(UNAME26) < 0) {
+		printf("SKIP: no other release than this kernel's\n");
+		rig_close(&r);
+		return;
+	}
+	CHECK_EQ(rig_start(&r), 0);
+	personality(PER_LINUX);
+	CHECK(r.daemon->host.cg.kernel_old && r.daemon->host.unsupported == NULL);
+	rig_run(&r, 10, NULL);
+	CHECK_EQ(r.events[EVENT_UNIT_MANAGED], 1);
+	serve_status(&r.loop->serve, &v);
+	metrics_input_status(&in, &v);
+	CHECK_STR(in.unsupported, "kernel-old");
+	probe.kernel_old = v.kernel_old;
+	CHECK_EQ(probe_answer(&probe, PROBE_READY, &ready, &answer), 0);
+	CHECK_EQ(answer.status, 200);
+	CHECK(strstr((const char *)answer.body, "kernel warning: older than " CG_KERNEL_OLDEST) !=
+	      NULL);
+	free(answer.body);
 	rig_close(&r);
 }
 
@@ -77,7 +192,9 @@ int main(void)
 		for (uint64_t page = 4 * KIB; page <= 64 * KIB; page *= 4)
 			test_pages(d, page);
 	fake_page(4 * KIB);
-	for (enum cgroup_driver d = 0; d < DRIVER_COUNT; d++)
-		test_old_kernel(d);
+	for (size_t i = 0; i < ARRAY_SIZE(lacking); i++)
+		test_lacks(i % DRIVER_COUNT, &lacking[i]);
+	test_lacks(0, &lacking[1]);
+	test_untested_kernel();
 	return check_result();
 }

@@ -323,6 +323,7 @@ void fixture_status(struct status_view *ret)
 		.cgroup_mount = "/sys/fs/cgroup",
 		.controllers = "cpu memory",
 		.psi = true,
+		.kernel = "6.12.1",
 		.wakeups = 93900,
 		.loop_lag_max_usec = 1840,
 		.loop_lag_mean_usec = 190,

@@ -9,17 +9,21 @@ INITRD_MODULES="virtio virtio_ring virtio_pci_legacy_dev virtio_pci_modern_dev v
 # A private apt tree over every suite: the host's sources and lists stay as they are.
 apt_tree()
 {
-	local a=$LAB/apt m suite
+	local a=$LAB/apt m s suite signed="[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]"
 
 	export APT_CONFIG=$a/apt.conf
-	[ ! -e "$a/ready" ] || return 0
+	[ ! -e "$a/ready" ] || [ "$LAB_SRC/kernel.sh" -nt "$a/ready" ] || return 0
 	m=$(APT_CONFIG='' mirror)
+	s=$(APT_CONFIG='' security_mirror)
 	[ -n "$m" ] || die "no Debian archive in apt's configuration: set VSCALED_MIRROR"
 	mkdir -p "$a/etc/preferences.d" "$a/etc/sources.list.d" "$a/state/lists/partial" \
 		"$a/cache/archives/partial"
 	for suite in bookworm bookworm-backports trixie trixie-backports; do
-		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $m $suite main"
+		echo "deb $signed $m $suite main"
 	done >"$a/etc/sources.list"
+	# 5.10; a suite at its end may vanish, and then the rest is still there.
+	[ -z "$s" ] || echo "deb $signed $s bullseye-security main" \
+		>"$a/etc/sources.list.d/old.list"
 	cat >"$APT_CONFIG" <<-E
 		Dir::Etc "$a/etc";
 		Dir::Etc::parts "/etc/apt/apt.conf.d";
@@ -29,7 +33,7 @@ apt_tree()
 		Acquire::Languages "none";
 		APT::Sandbox::User "root";
 	E
-	apt-get update
+	apt-get update || { rm -f "$a/etc/sources.list.d/old.list" && apt-get update; }
 	touch "$a/ready"
 }
 
