@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/journal/event_table.h"
-#include "cgroup/discover.h"
 #include <syslog.h>
 
 const struct event_value_info event_values[EVENT_VALUE_COUNT] = {
@@ -72,7 +71,7 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_KERNEL_OLD] = {
 		"kernel-old", SD_ID128_MAKE(af,38,06,0a,58,32,4a,16,b8,e4,11,96,10,65,98,cf),
 		LOG_WARNING, F(DETAIL), 0,
-		"Linux {detail} is older than " CG_KERNEL_OLDEST ", the oldest that is tested",
+		"Linux {detail} is older than any that is tested, limits are managed: see vscalectl doctor",
 	},
 	[EVENT_KERNEL_LACKS] = {
 		"kernel-lacks", SD_ID128_MAKE(e3,28,c3,90,df,e8,4c,55,a6,4e,c1,90,86,a5,bd,b8),

@@ -140,8 +140,7 @@ static void test_untested_kernel(void)
 	probe.kernel_old = v.kernel_old;
 	CHECK_EQ(probe_answer(&probe, PROBE_READY, &ready, &answer), 0);
 	CHECK_EQ(answer.status, 200);
-	CHECK(strstr((const char *)answer.body, "kernel warning: older than " CG_KERNEL_OLDEST) !=
-	      NULL);
+	CHECK(strstr((const char *)answer.body, "kernel warning: older than any") != NULL);
 	free(answer.body);
 	rig_close(&r);
 }
