@@ -134,7 +134,7 @@ static void decide(struct managed *m, enum resource r, uint64_t to)
 static bool may_write(const struct pod *p)
 {
 	if (p->level == NULL || p->level->cgroup.cg == NULL || !p->level->originals.saved ||
-	    p->ending || p->level->state == UNIT_UNMANAGED)
+	    p->level->state == UNIT_UNMANAGED)
 		return false;
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct managed *m = p->members[i].managed;

@@ -11,8 +11,7 @@ void unit_update_blocked(struct managed *m)
 {
 	control_set_paused(&m->control, m->paused || m->state == UNIT_RESTORED ||
 						m->state == UNIT_UNMANAGED ||
-						m->wake->now < m->hand_back.settling_until ||
-						(m->pod != NULL && m->pod->ending));
+						m->wake->now < m->hand_back.settling_until);
 }
 
 void lifecycle_release(struct managed *m, const char *why)

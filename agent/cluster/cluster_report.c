@@ -398,8 +398,9 @@ static bool ratifies(struct cluster *c, const struct kube_pod *pod)
 {
 	const struct cluster_range *range = range_of(c, pod);
 
-	return c->watch != NULL && kube_watch_state(c->watch)->healthy && range != NULL &&
-	       range->at.list.known && reporter_ratifies(c->reporter, pod->uid, c->wake->now);
+	return !pod->deleting && c->watch != NULL && kube_watch_state(c->watch)->healthy &&
+	       range != NULL && range->at.list.known &&
+	       reporter_ratifies(c->reporter, pod->uid, c->wake->now);
 }
 
 static uint32_t unratified_permille(const struct cluster *c, const struct kube_container *k,

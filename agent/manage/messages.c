@@ -191,16 +191,22 @@ void message_ceiling(struct managed *m, enum resource r)
 	event_change(EVENT_CEILING_REACHED, &e);
 }
 
+/* Growth is raised for when it would reach the limit within a second: for a longer time without a
+ * look (a busy node) nothing can be promised. */
+#define LATE_USEC (1200 * USEC_PER_MSEC)
+
 void message_oom(struct managed *m, uint64_t kills)
 {
 	const struct oom_kill *k = &m->control.kill;
-	char detail[128], held[HUMAN_SIZE], use[HUMAN_SIZE];
+	char detail[192] = "", held[HUMAN_SIZE], use[HUMAN_SIZE], span[HUMAN_SIZE];
 	const char *by = m->reported.killed_by;
 	bool lowered = k->at != 0 && k->limit < k->held;
+	bool late = k->at == m->wake->now && k->unseen_usec > LATE_USEC;
+	size_t n;
 	struct unit_event e = {
 		.who = message_who(m),
 		.limit_bytes = k->at != 0 ? k->limit : m->control.kernel.mem_max,
-		.detail = lowered || by != NULL ? detail : NULL,
+		.detail = lowered || by != NULL || late ? detail : NULL,
 		.count = kills,
 	};
 
@@ -213,6 +219,12 @@ void message_oom(struct managed *m, uint64_t kills)
 			 k->pod ? "the pod's memory.max" : "memory.max",
 			 human_amount(RESOURCE_MEMORY, k->held, held),
 			 human_amount(RESOURCE_MEMORY, k->use, use));
+	}
+	n = strlen(detail);
+	if (late) {
+		snprintf(detail + n, sizeof detail - n, "%svscaled had not looked at it for %s",
+			 n > 0 ? "; " : "", human_span(k->unseen_usec, span));
+		m->table->tally->late_kills += kills;
 	}
 	event_unit(EVENT_OOM_KILL, &e);
 }

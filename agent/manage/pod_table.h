@@ -70,7 +70,7 @@ struct pod {
 	bool adopting;      /* a resize by the owner is not adopted yet */
 	bool observed;      /* without a mode, by kubernetes.observe */
 	bool leaving;       /* no longer annotated: forgotten once it is handed back */
-	bool ending;        /* it finished or is being deleted: not written to */
+	bool ending;        /* it finished, or is being deleted: sized in its cgroups alone */
 	const char *warned; /* static text: why it is not managed, by the last Event of that */
 };
 

@@ -55,6 +55,8 @@ struct counters {
 	uint64_t denials;
 	/* announce.c: growth was held no longer while the runtime might write a limit below use */
 	uint64_t brakes_ended;
+	/* messages.c: OOM kills that came while vscaled did not run */
+	uint64_t late_kills;
 	/* drift_resolve.c, pod_spec.c: an external writer's value was replaced by vscaled's */
 	uint64_t reverted[WRITER_COUNT];
 	/* around a write, a property call (its lag), a resize until the kubelet's echo */

@@ -105,6 +105,9 @@ const struct metric metrics_table[] = {
 	 "Times that growth was held no longer while the runtime might still write a limit below "
 	 "use.",
 	 emit_counter, .offset = COUNTED(brakes_ended)},
+	{"vscaled_late_oom_kills_total", METRIC_COUNTER, NULL, 0, "",
+	 "OOM kills of containers and units that vscaled had not looked at for over a second.",
+	 emit_counter, .offset = COUNTED(late_kills)},
 	{"vscaled_node_memory_reserve_bytes", METRIC_GAUGE, "bytes", 0, "",
 	 "Memory that is never granted; 0: no ledger.",
 	 emit_number, .offset = IN(node_reserve_bytes)},

@@ -447,7 +447,7 @@ void pod_scan(struct pod *p)
 	int r;
 
 	p->scan = false;
-	if (p->ending || !has_members(p))
+	if (!has_members(p))
 		return;
 	r = find_path(p);
 	if (r == -ENOENT)

@@ -38,7 +38,6 @@ const char *pod_excluded(const struct host *host, const struct kube_pod *s, bool
 		{!opted_in, "no longer annotated, and no rule of the configuration names it"},
 		{host->unsupported != NULL,
 		 "its node is not supported: cgroup version 2 is needed"},
-		{s->deleting, "it is being deleted"},
 		{is_us(host, s), "this is vscaled itself, which does not size its own pod"},
 		{finished(s), "it has finished"},
 		{s->mirror, "a static pod: its limits are set in a file of the node"},
@@ -203,7 +202,8 @@ void pod_set_level_rule(struct pod *p)
 
 	rule.mode = pod_is_sized(p) ? MODE_AUTO : MODE_OFF;
 	rule.resources = RESOURCES_BOTH;
-	if (p->level == NULL || p->ending || p->level->container.rule.rule.mode == rule.mode)
+	if (p->level == NULL || finished(p->spec) ||
+	    p->level->container.rule.rule.mode == rule.mode)
 		return;
 	p->level->container.rule.rule = rule;
 	rule_apply(p->level, &p->level->container.rule.rule);

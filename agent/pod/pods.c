@@ -157,7 +157,7 @@ void pod_report(struct pod *p)
 {
 	const struct pod_hooks *h = &p->pods->hooks;
 
-	if (h->put != NULL && (p->why == NULL || p->leaving))
+	if (h->put != NULL && ((p->why == NULL && !p->ending) || p->leaving))
 		h->put(h->ctx, p->spec);
 }
 

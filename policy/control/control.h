@@ -107,8 +107,9 @@ struct oom_kill {
 	uint64_t limit; /* memory.max at that moment */
 	uint64_t held; /* memory.max before an external writer lowered it; else the same as limit */
 	uint64_t use;  /* memory that could not be reclaimed, at that moment */
-	bool pod;      /* the limit was the pod's */
-	bool applied;  /* it was applied to the size of a successor */
+	usec_t unseen_usec; /* its use was read last so long before the reading with the kill */
+	bool pod;           /* the limit was the pod's */
+	bool applied;       /* it was applied to the size of a successor */
 };
 
 struct control {

@@ -156,6 +156,7 @@ static void check_events(struct control *c, const struct usage *prev,
 		return;
 	c->kill =
 		lowered ? kill_by_writer(c, prev, u, x->now) : kill_at_limit(limit_now(c), x->now);
+	c->kill.unseen_usec = m->point[1].at != 0 ? x->now - m->point[1].at : 0;
 	if (spared ||
 	    (!lowered && (m->max_event_at == 0 || x->now - m->max_event_at > MAX_TO_KILL_USEC ||
 			  c->kernel.mem_max == LIMIT_MAX)))

@@ -167,6 +167,25 @@ static void test_not_the_writers(void)
 	rig_close(&r);
 }
 
+/* Growth passes the limit while the daemon does not get to run: the kill says for how long, and is
+ * counted. A kill between two passes is neither. */
+static void test_killed_while_late(usec_t late)
+{
+	struct rig r;
+	bool told = late > USEC_PER_SEC;
+
+	grown(&r, DRIVER_CGROUPFS);
+	r.boot += late;
+	app_of(&r)->unit->max_events++;
+	app_of(&r)->unit->oom_events++;
+	app_of(&r)->unit->oom_kills++;
+	rig_wake(&r, app_of(&r)->unit);
+	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);
+	CHECK_EQ(strstr(reported, "vscaled had not looked at it for 3") != NULL, told);
+	CHECK_EQ(r.daemon->tally.late_kills, told);
+	rig_close(&r);
+}
+
 /* The kubelet writes the pod's limit, and the pod is full: what the container used counts. */
 static void test_pod_lowered(void)
 {
@@ -277,6 +296,8 @@ static void test_both(void)
 
 int main(void)
 {
+	test_killed_while_late(0);
+	test_killed_while_late(3 * USEC_PER_SEC);
 	test_tail();
 	test_whose(1, false, "OOM-killed in web.service at the limit 64.00Mi, processes: 1");
 	test_whose(0, false,

@@ -63,6 +63,27 @@ static void test_memory_grows(enum cgroup_driver driver)
 	rig_close(&r);
 }
 
+/* It has until its grace period ends, and may grow until then: in the cgroup alone. */
+static void test_grows_while_deleted(enum cgroup_driver driver, bool found_so)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, driver, "");
+	struct rig_unit *app = p->container[0].unit;
+
+	app->anon_bytes = 20 * MIB;
+	p->deleting = found_so;
+	rig_pod_put(&r, p);
+	rig_run(&r, 3, step_grow);
+	p->deleting = true;
+	rig_pod_put(&r, p);
+	rig_run(&r, 15, step_grow);
+	CHECK_EQ(r.kills, 0);
+	CHECK_EQ(app->anon_bytes, 200 * MIB);
+	CHECK(rig_bytes(&r, p->level, "memory.max") >= rig_bytes(&r, app, "memory.max") + 32 * MIB);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_MANAGED);
+	rig_close(&r);
+}
+
 /* What PID 1 writes late, for the container and for the pod, still covers what grew meanwhile. */
 static void test_memory_grows_while_pid1_lags(void)
 {
@@ -439,6 +460,8 @@ int main(void)
 	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
 		test_grows(driver);
 		test_memory_grows(driver);
+		test_grows_while_deleted(driver, false);
+		test_grows_while_deleted(driver, true);
 		test_shrinks_children_first(driver);
 		test_sibling_not_named(driver);
 		test_not_annotated_is_not_touched(driver);
