@@ -140,8 +140,9 @@ stage_images()
 {
 	local lab=$1/opt/lab/images/lab
 
-	mkdir -p "$1/opt/lab/images/vscaled" "$lab"/{bin,proc,sys,dev,tmp,etc,run,var}
+	mkdir -p "$1/opt/lab/images/vscaled" "$lab"/{bin,usr/lib,proc,sys,dev,tmp,etc,run,var}
 	cp "$1/opt/lab"/{burn,grow,hold} "$lab/bin/"
+	ln -s /bin "$lab/usr/lib/vscaled" # as in the agent's own image
 	echo /usr/sbin/vscaled >"$1/opt/lab/images/vscaled.entrypoint"
 }
 
@@ -164,7 +165,7 @@ stage()
 
 	mkdir -p "$tree/lab" "$tree/opt/lab"
 	[ -z "$dir" ] || cp -aL "$dir/." "$tree/lab/" # a twin of a scenario links to its run
-	cp "$LAB_SRC"/kit/*.{sh,py} "$LAB_SRC"/../demo/*.sh "$tree/opt/lab/"
+	cp "$LAB_SRC"/kit/*.{sh,py} "$LAB_SRC"/../{demo/*.sh,e2e.sh} "$tree/opt/lab/"
 	cp "$ROOT/agent/ctl/kubectl-vscaled" "$tree/opt/lab/"
 	mkdir -p "$tree/opt/lab/kube"
 	cp -r "$LAB_SRC"/../kube/{apiserver,kubelet} "$tree/opt/lab/kube/"

@@ -12,7 +12,7 @@ usage()
 	usage: agent/deploy/image.sh [--build DIR] [--tag TAG] OUT
 	Makes OUT, an OCI image layout (a folder), and OUT.tar, the archive that \`ctr images import\`,
 	\`podman load\` and \`skopeo copy oci-archive:OUT.tar ...\` take: the two programs, the Debian
-	packages they are linked to, and nothing else: no shell, no package manager.
+	packages they are linked to, the load programs of test/e2e.sh, and nothing else: no shell, no package manager.
 	  --build DIR  build in Debian 13 to take the programs from (default build/trixie-release, made by
 	               test/debian.sh if missing)
 	  --tag TAG    tag in the archive (default: the project's version)
@@ -54,9 +54,16 @@ trap 'rm -rf "$work"' EXIT
 
 programs()
 {
+	local program
+
 	install -D -m 0755 "$build/agent/vscaled" "$1/usr/sbin/vscaled"
 	install -D -m 0755 "$build/agent/vscalectl" "$1/usr/bin/vscalectl"
 	"$debian" $SUITE run strip "$1/usr/sbin/vscaled" "$1/usr/bin/vscalectl"
+	mkdir -p "$1/usr/lib/vscaled"
+	for program in burn grow; do # for test/e2e.sh
+		"$debian" $SUITE run gcc -std=gnu17 -O2 -s -static -pthread -o "$1/usr/lib/vscaled/$program" \
+			"$root/test/lab/kit/$program.c"
+	done
 }
 
 # userland ROOT: packages unpacked, not configured: they are libraries

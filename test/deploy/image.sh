@@ -32,6 +32,9 @@ root=$work/bundle/rootfs
 version=$(sed -n 's/^project(vscaled VERSION \([0-9.]*\) .*/\1/p' "$here/../../CMakeLists.txt")
 check "vscaled runs in it" grep -qE "^vscaled $version \\([0-9a-z+.-]+\\)$" <(chroot "$root" /usr/sbin/vscaled --version)
 check "vscalectl runs in it" grep -qE "^vscalectl $version \\([0-9a-z+.-]+\\)$" <(chroot "$root" /usr/bin/vscalectl --version)
+for program in burn grow; do
+	check "$program of test/e2e.sh runs in it" [ "$(chroot "$root" /usr/lib/vscaled/$program -h 2>&1 | grep -c '^usage: ')" = 1 ]
+done
 for tool in sh bash dash perl python3 openssl apt dpkg curl; do
 	check "no $tool in it" [ -z "$(find "$root" -name $tool -type f -perm -u+x)" ]
 done

@@ -33,6 +33,8 @@ def _options() -> argparse.Namespace:
                         help="the policy that pins the agent to its node")
     parser.add_argument("--reap", type=float, default=-1, metavar="SECONDS",
                         help="pods being deleted vanish by themselves after this")
+    parser.add_argument("--logs", type=Path, metavar="DIR", help="containers' logs, POD/CONTAINER.log: "
+                        "pods/log is served from them")
     parser.add_argument("--fault", action="append", default=[], metavar="JSON",
                         help="a fault from the start, as for POST /debug/faults")
     return parser.parse_args()
@@ -45,7 +47,7 @@ def main() -> int:
         print("apiserver: --version is 1.x, and --plain excludes --tls", file=sys.stderr)
         return 2
     namespace, _, name = args.agent.partition("/")
-    control = Control(args.data_dir, int(minor), not args.plain, args.host, args.name)
+    control = Control(args.data_dir, int(minor), not args.plain, args.host, args.name, args.logs)
     for desired in args.fault:
         control.faults.add(json.loads(desired))
     control.app.rest.default_account = not args.bare

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import traceback
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Callable, Iterator
 
-from . import auth, discovery, events, lists, proxy, status, tables
+from . import auth, discovery, events, lists, logs, proxy, status, tables
 from .auth import ANONYMOUS, Ask, Tokens, User
 from .kinds import BY_NAME, Resource
 from .rest import Call, Rest
@@ -84,11 +85,14 @@ ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes.
 
 class App:
     def __init__(self, store: Store, tokens: Tokens, minor: int, address: str = "",
-                 default_account: bool = True) -> None:
+                 default_account: bool = True, logs_folder: Path | None = None) -> None:
         self.store, self.tokens, self.minor, self.address = store, tokens, minor, address
         self.modern = minor >= 34
         self.rest = Rest(store, tokens, minor, default_account)
         self.without: set[str] = set() if minor >= 32 else {"pods/resize"}
+        self.logs = logs_folder
+        if logs_folder is None:
+            self.without.add("pods/log")
 
     def handle(self, r: Request) -> Answer:
         user = ANONYMOUS
@@ -167,6 +171,9 @@ class App:
             return self._watch(t, r, accept)
         if verb == "list":
             return self._list(t, r, accept)
+        if t.sub == "log":
+            return Answer(200, stream=logs.answer(self.store, self.logs, (t.namespace, t.name),
+                                                  r.query), content_type="text/plain")
         call = Call(t.res, t.namespace, t.name, t.sub, r.query, user, r.body,
                     r.headers.get("Content-Type", "application/json"),
                     r.headers.get("User-Agent", ""))
@@ -209,6 +216,7 @@ class App:
                  "HEAD": "get"}
         if t.sub:
             allowed = {"POST": "create"} if t.sub in ("eviction", "token") else {
+                "GET": "get"} if t.sub == "log" else {
                 "GET": "get", "PUT": "update", "PATCH": "patch"}
             verb = allowed.get(r.method)
         elif t.name:

@@ -24,13 +24,13 @@ class Control:
     """Everything of one server. `start` returns once it answers."""
 
     def __init__(self, folder: Path, minor: int, tls: bool = True, host: str = "127.0.0.1",
-                 names: list[str] | None = None) -> None:
+                 names: list[str] | None = None, logs: Path | None = None) -> None:
         self.folder, self.tls, self.host = folder, tls, host
         folder.mkdir(parents=True, exist_ok=True)
         self.store = Store()
         self.tokens = Tokens(self.store)
         self.faults, self.log = Faults(), RequestLog()
-        self.app = App(self.store, self.tokens, minor)
+        self.app = App(self.store, self.tokens, minor, logs_folder=logs)
         self.authority = pki.Authority(folder, names or []) if tls else None
         self.identities: dict[str, User] = {}
         self.server: Server | None = None

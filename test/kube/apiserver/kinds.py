@@ -46,7 +46,7 @@ RESOURCES = [
              verbs=tuple(v for v in ALL if v != "deletecollection")),
     Resource("", "v1", "nodes", "Node", False, ("no",), ("status",),
              storage_hash="XwShjMxG9Fs="),
-    Resource("", "v1", "pods", "Pod", True, ("po",), ("eviction", "resize", "status"),
+    Resource("", "v1", "pods", "Pod", True, ("po",), ("eviction", "log", "resize", "status"),
              storage_hash="xPOwRZ+Yhw8=", categories=("all",)),
     Resource("", "v1", "resourcequotas", "ResourceQuota", True, ("quota",), ("status",),
              storage_hash="8uhSgffRX6w="),
@@ -78,6 +78,7 @@ RESOURCES = [
 BY_NAME = {(r.group, r.version, r.plural): r for r in RESOURCES}
 BY_KIND = {(r.api_version, r.kind): r for r in RESOURCES}
 SUB_KINDS = {
+    "log": {"verbs": ["get"]},
     "eviction": {"group": "policy", "version": "v1", "kind": "Eviction", "verbs": ["create"]},
     "token": {"group": "authentication.k8s.io", "version": "v1", "kind": "TokenRequest",
               "verbs": ["create"]},

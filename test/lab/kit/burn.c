@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * burn [-t THREADS] [-d DUTY] [-p PERIOD_MS] [-s AT_SEC:DUTY]... [-l SECONDS]
+ * burn [-L] [-t THREADS] [-d DUTY] [-p PERIOD_MS] [-s AT_SEC:DUTY]... [-l SECONDS]
  *
  * Each thread wants DUTY percent of a CPU: in every period it spends that much CPU time and sleeps
  * the rest. One that is held back works on without a pause, so the demand is never above DUTY.
  * Prints once a second what it got, in CPUs, and how long a thread was kept waiting: burn t=3
  * want=0.80 got=0.79 stalls=0 max_stall_ms=12 SIGTERM or -l ends it with a line "burn total ...".
+ * -L: also its cgroup's limits, cpu_milli=200 memory_mb=64.
  */
 #include "gauge.h"
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +26,7 @@ struct step {
 
 static struct {
 	int threads, period_msec, limit_sec;
+	bool limits;
 	struct step steps[STEPS_MAX];
 	int step_count;
 } options = {.threads = 1, .period_msec = 100, .steps = {{0, 100}}, .step_count = 1};
@@ -99,9 +102,13 @@ static int duty_at(int sec)
 
 static void print(const char *what, double got, const struct totals *t)
 {
-	printf("burn %s want=%.2f got=%.2f stalls=%lld max_stall_ms=%lld\n", what,
+	char limits[64] = "";
+
+	if (options.limits)
+		gauge_limits(limits, sizeof limits);
+	printf("burn %s want=%.2f got=%.2f stalls=%lld max_stall_ms=%lld%s\n", what,
 	       duty_percent * options.threads / 100.0, got, (long long)t->stalls,
-	       (long long)(t->max_nsec / NSEC_PER_MSEC));
+	       (long long)(t->max_nsec / NSEC_PER_MSEC), limits);
 }
 
 static void report(void)
@@ -130,7 +137,7 @@ static void report(void)
 
 static int usage(void)
 {
-	fputs("usage: burn [-t THREADS] [-d DUTY] [-p PERIOD_MS] [-s AT_SEC:DUTY]... [-l "
+	fputs("usage: burn [-L] [-t THREADS] [-d DUTY] [-p PERIOD_MS] [-s AT_SEC:DUTY]... [-l "
 	      "SECONDS]\n",
 	      stderr);
 	return 2;
@@ -141,9 +148,11 @@ static int options_read(int argc, char **argv)
 	struct step *s;
 	int c;
 
-	while ((c = getopt(argc, argv, "t:d:p:s:l:")) != -1) {
+	while ((c = getopt(argc, argv, "Lt:d:p:s:l:")) != -1) {
 		s = &options.steps[options.step_count];
-		if (c == 't')
+		if (c == 'L')
+			options.limits = true;
+		else if (c == 't')
 			options.threads = atoi(optarg);
 		else if (c == 'd')
 			options.steps[0].duty = atoi(optarg);

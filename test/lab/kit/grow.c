@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * grow [-Hs] [-n COUNT] [-c FILE] [-f FIFO] PHASE...   PHASE =
+ * grow [-HLs] [-n COUNT] [-c FILE] [-f FIFO] PHASE...   PHASE =
  * SIZE_MB[@RATE_MB_PER_SEC][+HOLD_SEC|+w]
  *
  * Brings its memory to SIZE_MB, growing at the rate (default: at once), then holds it; a smaller
  * size is given back at once. +w holds it until SIGUSR1 comes. -c reads FILE over and over beside
  * it: page cache, which fills any limit by itself. -f waits after the last phase until a line of
  * further phases comes from FIFO. A wait causes no wake-ups. -H: huge pages where the kernel
- * has them. -s: the memory is shared (shmem), not anonymous. -n: so many processes have an equal
- * part each; what is printed is the first one's, times COUNT.
- * Example: 64 MB, up to 300 at 50 MB/s, 10 s there, back to 64 for good:
- *   grow 64 300@50+10 64+100000
- * Prints once a second, and at every phase:
- *   grow t=3 mb=150 stalls=0 max_stall_ms=4 cache_mb=0
- *   grow reached=9.2 mb=300 stalls=0 max_stall_ms=4 cache_mb=0 took_ms=4720 mb_per_sec=49
+ * has them. -L: prints its cgroup's limits, too, as burn. -s: the memory is shared (shmem), not
+ * anonymous. -n: so many processes have an equal part each; what is printed is the first one's,
+ * times COUNT. Example: 64 MB, up to 300 at 50 MB/s, 10 s there, back to 64 for good: grow 64
+ * 300@50+10 64+100000 Prints once a second, and at every phase: grow t=3 mb=150 stalls=0
+ * max_stall_ms=4 cache_mb=0 grow reached=9.2 mb=300 stalls=0 max_stall_ms=4 cache_mb=0 took_ms=4720
+ * mb_per_sec=49
  */
 #include "gauge.h"
 #include <fcntl.h>
@@ -39,7 +38,7 @@ struct phase {
 };
 
 static struct {
-	bool huge, shared;
+	bool huge, limits, shared;
 	long count; /* of processes */
 	char *cache_file, *fifo;
 } options = {.count = 1};
@@ -64,17 +63,19 @@ static void on_reported(int)
 /* took, grown: of the phase that ended with it; 0: none did. */
 static void print(const char *what, int64_t took_nsec, long grown_bytes)
 {
-	char text[64] = "";
+	char text[64] = "", limits[64] = "";
 
 	if (took_nsec > 0)
 		snprintf(text, sizeof text, " took_ms=%lld mb_per_sec=%ld",
 			 (long long)(took_nsec / NSEC_PER_MSEC),
 			 options.count * (long)((double)grown_bytes * NSEC_PER_SEC /
 						(double)took_nsec / MB));
-	printf("grow %s=%.1f mb=%ld stalls=%lld max_stall_ms=%lld cache_mb=%ld%s\n", what,
+	if (options.limits)
+		gauge_limits(limits, sizeof limits);
+	printf("grow %s=%.1f mb=%ld stalls=%lld max_stall_ms=%lld cache_mb=%ld%s%s\n", what,
 	       (double)(now_nsec() - start_nsec) / NSEC_PER_SEC, options.count * size_bytes / MB,
 	       (long long)gauge.stalls, (long long)(gauge.max_nsec / NSEC_PER_MSEC),
-	       cache_bytes / MB, text);
+	       cache_bytes / MB, text, limits);
 	printed_nsec = now_nsec();
 }
 
@@ -205,7 +206,7 @@ static int phase_parse(const char *text, struct phase *ret)
 
 static int usage(void)
 {
-	fputs("usage: grow [-Hs] [-n COUNT] [-c FILE] [-f FIFO] "
+	fputs("usage: grow [-HLs] [-n COUNT] [-c FILE] [-f FIFO] "
 	      "SIZE_MB[@RATE_MB_PER_SEC][+HOLD_SEC|+w]...\n",
 	      stderr);
 	return 2;
@@ -275,9 +276,11 @@ static int options_read(int argc, char **argv)
 	struct phase p;
 	int c;
 
-	while ((c = getopt(argc, argv, "Hsn:c:f:")) != -1) {
+	while ((c = getopt(argc, argv, "HLsn:c:f:")) != -1) {
 		if (c == 'H')
 			options.huge = true;
+		else if (c == 'L')
+			options.limits = true;
 		else if (c == 's')
 			options.shared = true;
 		else if (c == 'n')

@@ -47,7 +47,7 @@ kube_start()
 apiserver_start()
 {
 	kube_unit lab-apiserver apiserver --port $KUBE_PORT --data-dir "$KUBE" \
-		--admin-port $KUBE_DEBUG_PORT --bare --version "${KUBE_VERSION:-1.36}"
+		--admin-port $KUBE_DEBUG_PORT --bare --logs /var/log/pods --version "${KUBE_VERSION:-1.36}"
 	wait_until 180 test -s "$KUBE/node.token"
 }
 
@@ -330,6 +330,16 @@ agent_pod()
 		spec: (.spec + {nodeName: "node-1"} | .containers[0].env += $env)}' <<<"$template") || return
 	kapi POST "/api/v1/namespaces/$AGENT_NS/pods" "$pod" >/dev/null || return
 	KUBE_NS=$AGENT_NS pod_running vscaled-node1 && wait_until 30 agent_ready
+}
+
+# daemonset_keep: what the DaemonSet's controller does, for ever: its status, and a pod for one that went
+daemonset_keep()
+{
+	kapi PATCH "/apis/apps/v1/namespaces/$AGENT_NS/daemonsets/vscaled/status" \
+		'{"status":{"desiredNumberScheduled":1,"numberReady":1}}' application/merge-patch+json >/dev/null
+	while pause 1; do
+		KUBE_NS=$AGENT_NS pod_gone vscaled-node1 && agent_pod
+	done
 }
 
 # agent_asan: as agent_pod's environment for an agent built with sanitizers
