@@ -28,8 +28,7 @@ struct http_request {
 	const char *rest; /* what the "*" of the route's pattern matched, never empty; or NULL */
 	const char *body; /* "" when there is none; ends with NUL, but may hold others before */
 	size_t body_size;
-	struct ucred peer;  /* all zero over TCP */
-	const char *accept; /* the header; NULL: none */
+	struct ucred peer; /* all zero over TCP */
 	struct http_arg args[HTTP_ARGS_MAX];
 	size_t arg_count;
 };

@@ -295,7 +295,6 @@ static enum MHD_Result answer(const struct http_server *s, struct MHD_Connection
 		.body = x->body ? x->body : "",
 		.body_size = x->body_size,
 		.peer = x->peer,
-		.accept = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT),
 	};
 
 	if (!x->route)

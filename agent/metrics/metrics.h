@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The metrics for Prometheus. The daemon fills one struct metrics_input at a scrape;
- * metrics_table.c has a row for each metric (compared with docs/metrics.md); metrics_page.c writes
- * them. What is not in the input has no series. */
+ * metrics_page.c has a row for each metric (compared with docs/metrics.md), and writes them in
+ * Prometheus' text format. What is not in the input has no series. */
 #pragma once
 
 #include "agent/base/process.h"
 #include "agent/metrics/counters.h"
 #include "agent/view/view.h"
 #include <sys/types.h>
-
-/* The text and what may be accepted of it. */
-enum metrics_format {
-	METRICS_TEXT,        /* Prometheus' text format 0.0.4 */
-	METRICS_OPENMETRICS, /* OpenMetrics 1.0.0 */
-	METRICS_FORMAT_COUNT,
-};
-extern const char *const metrics_content_types[METRICS_FORMAT_COUNT];
-/* The format that an Accept header asks for; NULL: no header. */
-enum metrics_format metrics_accepted(const char *accept);
 
 /* Millicores, bytes; VIEW_NONE: not known, LIMIT_MAX: no limit. Both have no series. */
 struct metrics_resource {
@@ -104,8 +94,7 @@ void metrics_input_drop(struct metrics_input *in);
 /* The page of one scrape, of which only a few KB are in memory at a time. */
 struct metrics_page;
 /* Takes over what in owns and copies what is borrowed. -ENOMEM: in keeps it. */
-int metrics_page_new(struct metrics_input *in, enum metrics_format format,
-		     struct metrics_page **ret);
+int metrics_page_new(struct metrics_input *in, struct metrics_page **ret);
 /* The next bytes, `size` at most; 0: that was all. -ENOMEM. */
 ssize_t metrics_page_read(void *page, char *to, size_t size);
 void metrics_page_free(void *page);

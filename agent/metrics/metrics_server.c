@@ -9,10 +9,9 @@ struct metrics_server {
 	struct http_server *http;
 };
 
-static int answer_metrics(void *ctx, const struct http_request *request, struct http_response *ret)
+static int answer_metrics(void *ctx, const struct http_request *, struct http_response *ret)
 {
 	OWN(metrics_input_drop) struct metrics_input in = {0};
-	enum metrics_format format = metrics_accepted(request->accept);
 	struct metrics_server *s = ctx;
 	struct metrics_page *page;
 	int r = s->ops->collect(s->ctx, &in);
@@ -20,12 +19,12 @@ static int answer_metrics(void *ctx, const struct http_request *request, struct 
 	if (r < 0)
 		return r;
 	process_read(&in.process);
-	r = metrics_page_new(&in, format, &page);
+	r = metrics_page_new(&in, &page);
 	if (r < 0)
 		return r;
 	*ret = (struct http_response){
 		.status = 200,
-		.content_type = metrics_content_types[format],
+		.content_type = "text/plain; version=0.0.4; charset=utf-8",
 		.stream = {metrics_page_read, metrics_page_free, page},
 	};
 	return 0;

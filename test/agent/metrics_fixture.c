@@ -132,7 +132,7 @@ int metrics_fixture_collect(const struct metrics_fixture *f, size_t containers,
 	return 0;
 }
 
-char *metrics_fixture_render(struct metrics_input *in, enum metrics_format format, size_t step)
+char *metrics_fixture_render(struct metrics_input *in, size_t step)
 {
 	OWN(drop_free) char *piece = malloc(step);
 	struct metrics_page *page;
@@ -141,7 +141,7 @@ char *metrics_fixture_render(struct metrics_input *in, enum metrics_format forma
 	ssize_t n;
 	FILE *out;
 
-	if (piece == NULL || metrics_page_new(in, format, &page) < 0)
+	if (piece == NULL || metrics_page_new(in, &page) < 0)
 		return NULL;
 	out = open_memstream(&text, &size);
 	while ((n = metrics_page_read(page, piece, step)) > 0)

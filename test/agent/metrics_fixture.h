@@ -17,4 +17,4 @@ int metrics_fixture_collect(const struct metrics_fixture *f, size_t containers,
 			    struct metrics_input *in);
 /* The whole page, NUL-terminated; read in steps of `step` bytes. Takes over what in owns. NULL: no
  * memory. */
-char *metrics_fixture_render(struct metrics_input *in, enum metrics_format format, size_t step);
+char *metrics_fixture_render(struct metrics_input *in, size_t step);

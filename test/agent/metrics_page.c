@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* metrics_page text|openmetrics N: a page with N containers. metrics_page serve N: the same over
+/* metrics_page text N: a page with N containers. metrics_page serve N: the same over
  * TCP, on a port that is printed, until standard input ends. */
 #include "agent/metrics/metrics_server.h"
 #include "metrics_fixture.h"
@@ -52,7 +52,7 @@ static int serve(void)
 	return EXIT_SUCCESS;
 }
 
-static int print(enum metrics_format format)
+static int print(void)
 {
 	struct metrics_input in = {0};
 	char *text;
@@ -60,7 +60,7 @@ static int print(enum metrics_format format)
 	if (collect(&fixture, &in) < 0)
 		return EXIT_FAILURE;
 	process_read(&in.process);
-	text = metrics_fixture_render(&in, format, 4 * KIB);
+	text = metrics_fixture_render(&in, 4 * KIB);
 	if (text == NULL)
 		return EXIT_FAILURE;
 	fputs(text, stdout);
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "serve") == 0)
 		r = serve();
 	else
-		r = print(strcmp(argv[1], "text") == 0 ? METRICS_TEXT : METRICS_OPENMETRICS);
+		r = print();
 	metrics_fixture_free(&fixture);
 	return r;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The page of metrics: what stands in it, in both formats, and what it costs. */
-#include "agent/metrics/metrics_text.h"
+#include "agent/metrics/metrics_page.h"
 #include "metrics_fixture.h"
 #include "test/check.h"
 #include <errno.h>
@@ -9,13 +9,13 @@
 
 static struct metrics_fixture fixture;
 
-static char *render(size_t containers, enum metrics_format format, size_t *ret_size)
+static char *render(size_t containers, size_t *ret_size)
 {
 	struct metrics_input in = {0};
 	char *text;
 
 	CHECK_EQ(metrics_fixture_collect(&fixture, containers, &in), 0);
-	text = metrics_fixture_render(&in, format, 4 * KIB);
+	text = metrics_fixture_render(&in, 4 * KIB);
 	*ret_size = strlen(text);
 	return text;
 }
@@ -87,7 +87,7 @@ static const char *const lines[] = {
 static void test_text(void)
 {
 	size_t size;
-	OWN(drop_free) char *text = render(1, METRICS_TEXT, &size);
+	OWN(drop_free) char *text = render(1, &size);
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
 		CHECK(has_line(text, lines[i]));
@@ -99,26 +99,11 @@ static void test_text(void)
 	CHECK(strstr(text, "# EOF") == NULL && strstr(text, "# UNIT") == NULL);
 }
 
-static void test_open(void)
-{
-	size_t size;
-	OWN(drop_free) char *text = render(1, METRICS_OPENMETRICS, &size);
-
-	/* The series are the same; families lose their _total and _info. */
-	for (size_t i = 1; i < ARRAY_SIZE(lines); i++)
-		CHECK(has_line(text, lines[i]));
-	CHECK(has_line(text, "# TYPE vscaled_build info"));
-	CHECK(has_line(text, "# TYPE vscaled_limit_changes counter"));
-	CHECK(has_line(text, "# UNIT vscaled_container_limit_cpu_cores cores"));
-	CHECK(has_line(text, "# UNIT process_cpu_seconds seconds"));
-	CHECK(size > 6 && strcmp(text + size - 6, "# EOF\n") == 0);
-}
-
 /* Without a cluster nothing is said about one, and what is gone is gone. */
 static void test_standalone(void)
 {
 	struct metrics_input in = {.version = "1", .counters = &fixture.counters};
-	OWN(drop_free) char *text = metrics_fixture_render(&in, METRICS_TEXT, 64);
+	OWN(drop_free) char *text = metrics_fixture_render(&in, 64);
 
 	CHECK(text != NULL);
 	CHECK(strstr(text, "apiserver") == NULL && strstr(text, "vscaled_pods") == NULL);
@@ -137,9 +122,9 @@ static void test_pieces(void)
 
 	metrics_fixture_init(&f, 20);
 	CHECK_EQ(metrics_fixture_collect(&f, 20, &in), 0);
-	whole = metrics_fixture_render(&in, METRICS_OPENMETRICS, MIB);
+	whole = metrics_fixture_render(&in, MIB);
 	CHECK_EQ(metrics_fixture_collect(&f, 20, &in), 0);
-	CHECK_EQ(metrics_page_new(&in, METRICS_OPENMETRICS, &page), 0);
+	CHECK_EQ(metrics_page_new(&in, &page), 0);
 	CHECK(in.things == NULL && in.thing_count == 0);
 	counters_change(&f.counters, RESOURCE_CPU, 1, 2, REASON_THROTTLED);
 	memset(f.names, 'x', 20 * sizeof *f.names);
@@ -153,12 +138,12 @@ static void test_pieces(void)
 	metrics_page_free(page);
 	/* Half read, and with a thing that there was no memory for. */
 	CHECK_EQ(metrics_fixture_collect(&f, 20, &in), 0);
-	CHECK_EQ(metrics_page_new(&in, METRICS_TEXT, &page), 0);
+	CHECK_EQ(metrics_page_new(&in, &page), 0);
 	CHECK_EQ(metrics_page_read(page, text, 10), 10);
 	metrics_page_free(page);
 	CHECK_EQ(metrics_fixture_collect(&f, 20, &in), 0);
 	in.no_memory = true;
-	CHECK_EQ(metrics_page_new(&in, METRICS_TEXT, &page), -ENOMEM);
+	CHECK_EQ(metrics_page_new(&in, &page), -ENOMEM);
 	CHECK_EQ(in.thing_count, 22);
 	metrics_input_drop(&in);
 	metrics_fixture_free(&f);
@@ -205,49 +190,16 @@ static void test_table(void)
 {
 	for (size_t i = 0; i < metrics_table_size; i++) {
 		const struct metric *m = &metrics_table[i];
-		char family[128];
 
 		CHECK(strncmp(m->name, "vscaled_", 8) == 0 || strncmp(m->name, "process_", 8) == 0);
 		CHECK(strspn(m->name, "abcdefghijklmnopqrstuvwxyz_") == strlen(m->name));
 		CHECK_EQ(ends_with(m->name, "_total"), m->type == METRIC_COUNTER);
-		CHECK_EQ(ends_with(m->name, "_info"), m->type == METRIC_INFO);
 		CHECK(ends_with(m->help, "."));
-		snprintf(family, sizeof family, "%.*s",
-			 metrics_family_length(m, METRICS_OPENMETRICS), m->name);
-		CHECK(m->unit == NULL || ends_with(family, m->unit));
 		CHECK((m->names == NULL) == (m->count == 0));
 		CHECK((m->emit == NULL) != (m->each == NULL));
 		for (size_t j = 0; j < i; j++)
 			CHECK(strcmp(m->name, metrics_table[j].name) != 0);
 	}
-}
-
-static const struct {
-	const char *accept;
-	enum metrics_format format;
-} accepts[] = {
-	{NULL, METRICS_TEXT},
-	{"", METRICS_TEXT},
-	{"*/*", METRICS_TEXT},
-	{"text/plain", METRICS_TEXT},
-	{"application/openmetrics-text", METRICS_OPENMETRICS},
-	{"Application/OpenMetrics-Text ; version=1.0.0 ; charset=utf-8", METRICS_OPENMETRICS},
-	{"application/openmetrics-text; version=0.0.1", METRICS_TEXT},
-	{"application/openmetrics-text;version=2.0.0,text/plain", METRICS_TEXT},
-	{"application/openmetrics-text;q=0", METRICS_TEXT},
-	{"application/openmetrics-text;q=0.000, */*", METRICS_TEXT},
-	{"application/openmetrics-text;q=0.4,text/plain;q=0.5", METRICS_TEXT},
-	{"text/plain;version=0.0.4;q=0.3,application/openmetrics-text;q=0.31", METRICS_OPENMETRICS},
-	{"application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;"
-	 "q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
-	 METRICS_OPENMETRICS},
-	{";;;,,=;q", METRICS_TEXT},
-};
-
-static void test_accept(void)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(accepts); i++)
-		CHECK_EQ(metrics_accepted(accepts[i].accept), accepts[i].format);
 }
 
 /* Pairs beyond the room share one place. */
@@ -283,7 +235,7 @@ static void test_cost(void)
 
 	for (int i = 0; i < 5; i++) {
 		uint64_t start = now_usec();
-		OWN(drop_free) char *text = render(1000, METRICS_TEXT, &size);
+		OWN(drop_free) char *text = render(1000, &size);
 
 		took = MIN(took, now_usec() - start);
 		CHECK(strstr(text, "checkout-service-7d9c5b6f8-00999") != NULL);
@@ -323,12 +275,10 @@ int main(void)
 {
 	metrics_fixture_init(&fixture, 1000);
 	test_text();
-	test_open();
 	test_standalone();
 	test_pieces();
 	test_status();
 	test_table();
-	test_accept();
 	test_many_codes();
 	test_process();
 	test_cost();
