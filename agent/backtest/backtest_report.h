@@ -23,3 +23,8 @@ int backtest_report_run(const char *file, const struct backtest_trace *t,
 void backtest_report_table(const struct backtest_report *r, FILE *out);
 /* Owned; NULL when memory is short. */
 cJSON *backtest_report_json(const struct backtest_report *r);
+
+/* The same as a page of charts. */
+void backtest_html_begin(FILE *out);
+void backtest_html_report(const struct backtest_report *r, FILE *out);
+void backtest_html_end(FILE *out);

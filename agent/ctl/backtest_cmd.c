@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscalectl backtest: reads the files, runs the policies over each, prints. */
-#include "agent/backtest/backtest_html.h"
+#include "agent/backtest/backtest_report.h"
 #include "agent/base/json.h"
 #include "agent/ctl/json.h"
 #include "agent/prometheus/prometheus.h"

@@ -14,10 +14,6 @@ struct screen {
 void render_status(const struct ctl *c, const cJSON *status);
 void render_list(const struct ctl *c, const cJSON *answer);
 void render_explain(const struct ctl *c, const cJSON *unit);
-/* Parts of explain for a container: its pod, and its spec of one resource. */
-/* sized: it has a report. */
-void render_pod(const struct ctl *c, const cJSON *pod, bool sized);
-void render_pod_resource(const struct ctl *c, enum resource which, const cJSON *r);
 
 /* Prints a text in which {KIND:KEY} stands for a value of the object, "-" where it is not known.
  * Kinds: text, count, amount (of s->which), bytes, span (microseconds), ago (a time), percent (of

@@ -2,7 +2,7 @@
 /* vscalectl top: frames of several sizes, orders and filters, and a terminal that is left as it was
  * found. The frame of the fixtures stands in test_ctl's goldens. */
 #include "agent/ctl/client.h"
-#include "agent/ctl/top_frame.h"
+#include "agent/ctl/top.h"
 #include "fake_control.h"
 #include "test/check.h"
 #include "view_fixture.h"
