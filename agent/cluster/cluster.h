@@ -60,7 +60,8 @@ struct cluster {
 	uint64_t random;            /* of the waits before their lists */
 	bool list_bad;              /* something of the list that comes in could not be read */
 	bool here;            /* one of the pods that were listed has a cgroup on this machine */
-	usec_t search_at;     /* of the kubelet's root, not before */
+	usec_t search_at;     /* of the kubelet's root, not before ... */
+	usec_t search_usec;   /* ... after so long */
 	size_t searched;      /* for how many pods of the table */
 	usec_t nowhere_since; /* since when pods run here and none of them is listed; 0: not so */
 	char watch_trouble[256]; /* "": none */

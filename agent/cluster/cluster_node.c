@@ -16,7 +16,9 @@
 
 #define RETRY_USEC USEC_PER_MIN
 
-#define SEARCH_USEC (5 * USEC_PER_SEC)
+/* At first; twice as long after each search that finds nothing, since some nodes have nothing. */
+#define SEARCH_USEC     (5 * USEC_PER_SEC)
+#define SEARCH_MAX_USEC (5 * USEC_PER_MIN)
 
 static void on_answer(void *arg, const struct kube_answer *a)
 {
@@ -82,7 +84,8 @@ void cluster_node_note(struct cluster *c, const struct kube_pod *pod)
 	if (c->here || strcmp(pod->phase, "Running") != 0 || c->wake->now < c->search_at ||
 	    kubepods_any_pod(c->host->root, c->host->kubelet_root))
 		return;
-	c->search_at = c->wake->now + SEARCH_USEC;
+	c->search_usec = MIN(MAX(2 * c->search_usec, SEARCH_USEC), SEARCH_MAX_USEC);
+	c->search_at = c->wake->now + c->search_usec;
 	if (kubepods_search(c->host->root, pod->cgroup_uid, path, sizeof path) < 0)
 		return;
 	c->here = true;

@@ -228,7 +228,7 @@ const struct config_key config_keys[] = {
 	    "`max-memory`; not with `maxMemory`"},
 
 	ROW("node.ledger", CONFIG_BOOL, tuning.node.count, 0, 1, "true",
-	    "`false`: memory limits rise without regard to the node's memory"),
+	    "`false`: memory limits rise without regard to the node's memory; the limits of cgroups above still bound them"),
 	ROW("node.reserve", CONFIG_PERMILLE, tuning.node.reserve_permille, 0, 50 * PCT, "5%",
 	    "Share of the node's memory that is never granted"),
 	ROW("node.reserveMin", CONFIG_BYTES, tuning.node.reserve_min_bytes,

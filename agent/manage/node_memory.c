@@ -166,9 +166,18 @@ static void bound_by_root(struct node_memory *n, struct meminfo *read)
 
 static bool read_node(struct node_memory *n)
 {
-	struct meminfo read;
-	int r = n->fd < 0 ? -EBADF : meminfo_read(n->fd, &read);
+	struct meminfo read = {.total = LIMIT_MAX, .available = LIMIT_MAX};
+	bool count = n->units->config->tuning.node.count;
+	int r = !count ? 0 : n->fd < 0 ? -EBADF : meminfo_read(n->fd, &read);
 
+	/* Then only the limits above bind, that of all pods like the others. */
+	if (!count) {
+		bound_by_root(n, &read);
+		n->pods = 0;
+		n->supply = (struct ledger_node){
+			.total = read.total, .available = read.available, .pods = LIMIT_MAX};
+		return true;
+	}
 	if (r < 0) {
 		if (n->fd >= 0)
 			report_unread(n, r);
@@ -237,7 +246,7 @@ static bool can_grow(const struct managed *m)
 
 struct ledger *node_memory_for(const struct managed *m)
 {
-	return m->config->tuning.node.count && can_grow(m) ? open_ledger(m->table->memory) : NULL;
+	return can_grow(m) ? open_ledger(m->table->memory) : NULL;
 }
 
 void node_memory_expect(struct node_memory *n, bool hot)

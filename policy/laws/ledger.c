@@ -304,12 +304,13 @@ uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t desired)
 	uint64_t allowed = ledger_most(l, entry, desired);
 	struct ledger_entry *e = &l->entries[entry];
 	uint32_t group;
-	/* For what a limit above does not leave, others need not give anything back. */
+	/* For what a limit above does not leave, only those in it need to give something back. */
 	uint64_t waits = limit_with(l, e, room_above(l, e, &group), desired);
 
 	add_entry(l, e, -1);
 	e->denied = allowed < waits ? waits : 0;
 	e->urgent = e->needs ? e->denied : 0;
+	e->withheld = waits < desired ? desired : 0;
 	e->limit = MAX(e->limit, allowed);
 	add_entry(l, e, 1);
 	return allowed;
@@ -327,11 +328,37 @@ enum taker {
 
 /* The sum of denied limits, and the first entry that waits. */
 struct wanted {
-	bool pods; /* for pods alone, which others cannot make room for */
+	bool pods;      /* for pods alone, which others cannot make room for */
+	uint32_t group; /* below its limit, which only those in it make room for; 0: none */
 	uint64_t all;
 	bool now; /* growth needs some of it */
 	const struct ledger_entry *first;
 };
+
+static bool takes_part(const struct ledger *l, const struct wanted *w, const struct ledger_entry *e)
+{
+	uint32_t g = e->above;
+
+	while (w->group != 0 && g != 0 && g != w->group)
+		g = l->node.groups[g].above;
+	return w->group != 0 ? g == w->group : !w->pods || e->pod;
+}
+
+static uint64_t cost_denied(const struct ledger *l, const struct wanted *w,
+			    const struct ledger_entry *e)
+{
+	return takes_part(l, w, e) ? cost(l, e, w->group != 0 ? e->withheld : e->denied) : 0;
+}
+
+/* binds() for what is wanted. */
+static uint64_t binds_in(const struct ledger *l, const struct wanted *w,
+			 const struct ledger_entry *e, const struct ledger_entry *other)
+{
+	if (w->group == 0)
+		return binds(l, e, e->denied, other);
+	return ledger_before(e, other) && (e->needs || !equals(e, other)) ? cost_denied(l, w, e)
+									  : 0;
+}
 
 /* How far a holder could shrink. What it will need or needed recently counts as used for takers
  * that come after it; what it grows to now also for its equals. */
@@ -375,8 +402,8 @@ static uint64_t wanted_of(const struct ledger *l, const struct wanted *w, enum t
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct ledger_entry *e = &l->entries[i];
 
-		if ((taker == TAKER_BEFORE || !equals(e, holder)) && (!w->pods || e->pod))
-			sum += binds(l, e, e->denied, holder);
+		if ((taker == TAKER_BEFORE || !equals(e, holder)) && takes_part(l, w, e))
+			sum += binds_in(l, w, e, holder);
 	}
 	return sum;
 }
@@ -388,7 +415,7 @@ static uint64_t ask_for(const struct ledger *l, const struct wanted *w,
 			const struct ledger_entry *e, uint64_t have)
 {
 	/* An entry that waits itself makes room only for those before it. */
-	enum taker taker = cost(l, e, e->denied) == 0 ? TAKER_ANY : TAKER_BEFORE;
+	enum taker taker = cost_denied(l, w, e) == 0 ? TAKER_ANY : TAKER_BEFORE;
 	uint64_t to = e->limit;
 
 	for (; taker < TAKER_COUNT; taker++) {
@@ -407,18 +434,16 @@ static uint64_t at_once(const struct ledger_entry *e, uint64_t to)
 	return MIN(MAX(to, e->charged), e->limit);
 }
 
-static struct wanted ledger_wanted(const struct ledger *l, bool pods)
+static struct wanted ledger_wanted(const struct ledger *l, struct wanted w)
 {
-	struct wanted w = {.pods = pods};
-
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct ledger_entry *e = &l->entries[i];
-		uint64_t denied = pods && !e->pod ? 0 : cost(l, e, e->denied);
+		uint64_t denied = cost_denied(l, &w, e);
 
 		if (denied > 0 && (w.first == NULL || ledger_before(e, w.first)))
 			w.first = e;
 		w.all += denied;
-		w.now |= denied > 0 && cost(l, e, e->urgent) > 0;
+		w.now |= denied > 0 && (w.group != 0 ? e->needs : cost(l, e, e->urgent) > 0);
 	}
 	return w;
 }
@@ -428,9 +453,9 @@ static bool can_give(const struct ledger *l, const struct ledger_entry *e, const
 {
 	enum taker taker = TAKER_ANY;
 
-	if (w->pods && !e->pod)
+	if (!takes_part(l, w, e))
 		return false;
-	if (binds(l, w->first, w->first->denied, e) > 0)
+	if (binds_in(l, w, w->first, e) > 0)
 		taker = equals(w->first, e) ? TAKER_BEFORE : TAKER_ABOVE;
 	return outstanding(l, e) > 0 &&
 	       add_sat(ledger_lowest(e, taker), STEP_MIN_BYTES) <= e->limit;
@@ -438,13 +463,21 @@ static bool can_give(const struct ledger *l, const struct ledger_entry *e, const
 
 uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t max)
 {
-	struct wanted w = ledger_wanted(l, false);
+	struct wanted w = ledger_wanted(l, (struct wanted){0});
 	uint64_t have = room(l);
 	uint32_t count = 0, asked = 0;
 
 	if (w.all <= have) {
-		w = ledger_wanted(l, true);
+		w = ledger_wanted(l, (struct wanted){.pods = true});
 		have = pods_room(l);
+	}
+	for (uint32_t i = 0; w.all <= have && i < l->count; i++) {
+		uint32_t group;
+
+		if (l->entries[i].withheld == 0)
+			continue;
+		have = room_above(l, &l->entries[i], &group);
+		w = ledger_wanted(l, (struct wanted){.group = group});
 	}
 	if (w.all <= have)
 		return 0;

@@ -60,6 +60,7 @@ struct ledger_entry {
 			     */
 	uint64_t projected; /* ledger_projected() */
 	uint64_t denied;    /* the limit that it asked for and was denied; 0: none */
+	uint64_t withheld;  /* likewise, for lack of room below a limit above; since begun */
 	uint64_t urgent;    /* the part of denied that growth needs now */
 	bool needs; /* its growth reaches its limit soon, or was denied and use is at the limit */
 	int32_t priority; /* of the pod; a unit: 0 */

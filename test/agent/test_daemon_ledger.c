@@ -451,12 +451,19 @@ static void step_slices(struct rig *r)
 	}
 }
 
+static bool uncounted; /* node.ledger: false */
+
 /* shop.slice with a limit, web.slice in it with one or none, and two units. */
 static void slices_start(struct rig *r, uint64_t shop, uint64_t web)
 {
-	rig_open(r, "clocks: {reviewInterval: 1s}\nunits:\n"
-		    "  - {match: a.service, max-memory: 2Gi}\n"
-		    "  - {match: b.service, max-memory: 2Gi}\n");
+	char config[256];
+
+	snprintf(config, sizeof config,
+		 "clocks: {reviewInterval: 1s}\n%sunits:\n"
+		 "  - {match: a.service, max-memory: 2Gi}\n"
+		 "  - {match: b.service, max-memory: 2Gi}\n",
+		 uncounted ? "node: {ledger: false}\n" : "");
+	rig_open(r, config);
 	r->reported = on_reported;
 	denied[0] = '\0';
 	overdrawn = 0;
@@ -513,6 +520,38 @@ static void test_slice_raised(void)
 	rig_close(&r);
 }
 
+/* Headroom that one had in the slice is taken back once the other has none. */
+static void step_in_turn(struct rig *r)
+{
+	r->unit[2].anon_bytes = 70 * MIB;
+	if (r->unit[3].anon_bytes < goal)
+		rig_grow(r, &r->unit[3], rate * r->tick_usec / USEC_PER_SEC);
+	charge(r, &r->unit[0]);
+	charge(r, &r->unit[1]);
+}
+
+static void test_slice_taken_back(void)
+{
+	struct rig r;
+	uint64_t held;
+
+	slices_start(&r, 400 * MIB, LIMIT_MAX);
+	goal = 160 * MIB;
+	rig_reflex(&r, 60, step_slices);
+	rig_grow(&r, &r.unit[2], 40 * MIB);
+	rig_reflex(&r, 1, NULL);
+	held = rig_bytes(&r, &r.unit[2], "memory.max");
+	goal = 310 * MIB;
+	rig_reflex(&r, 400, step_in_turn);
+	printf("held %llu, then %llu, the other uses %llu\n", (unsigned long long)held / MIB,
+	       (unsigned long long)rig_bytes(&r, &r.unit[2], "memory.max") / MIB,
+	       (unsigned long long)r.unit[3].anon_bytes / MIB);
+	CHECK(rig_bytes(&r, &r.unit[2], "memory.max") < held);
+	CHECK(r.unit[3].anon_bytes >= 280 * MIB);
+	CHECK_EQ(r.unit[3].oom_kills, 0);
+	rig_close(&r);
+}
+
 /* A node in a container (kind, minikube): the root of the tree has a limit, and /proc/meminfo shows
  * the host. */
 static void test_root(void)
@@ -544,6 +583,12 @@ int main(void)
 	test_slices(GIB, 100 * MIB, "shop.slice/shop-web.slice");
 	test_slices(180 * MIB, 170 * MIB, "shop.slice");
 	test_slice_raised();
+	test_slice_taken_back();
+	uncounted = true;
+	test_slices(200 * MIB, LIMIT_MAX, "shop.slice");
+	test_slices(GIB, 100 * MIB, "shop.slice/shop-web.slice");
+	test_slice_taken_back();
+	uncounted = false;
 	test_root();
 	test_greedy();
 	test_kubelet(false);

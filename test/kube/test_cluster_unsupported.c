@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Nodes and pods that cannot be managed, or seem so: the agent stays up, says so once each, and
  * writes nothing. */
+#include "agent/cluster/cluster.h"
 #include "agent/loop/reload.h"
 #include "agent/manage/managed_facts.h"
 #include "agent/units/lifecycle.h"
@@ -259,6 +260,9 @@ static void test_says(enum layout layout)
 	crig_annotate(&c, p, "max-cpu", "800m");
 	rig_run(&c.rig, 120, NULL);
 	CHECK_EQ(crig_events(&c, "CgroupMissing"), 1);
+	/* What is not found is searched for less and less often. */
+	if (layout == LAYOUT_DEEP)
+		CHECK(c.rig.loop->cluster->search_usec > USEC_PER_MIN);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
 	CHECK_EQ(rig_cpu_milli(&c.rig, p->level), 500);
 	CHECK_EQ(rig_bytes(&c.rig, p->level, "memory.max"), 96 * MIB);

@@ -405,14 +405,15 @@ static void test_odd(void)
 }
 
 /* The limits of the cgroups above bind as well: the one that leaves least, shared by all in it;
- * what it does not leave is neither kept of the node's room nor asked of others. */
+ * what it does not leave is not kept of the node's room, and asked of those alone that are in it.
+ */
 static void test_groups(void)
 {
 	struct ledger_group groups[] = {
 		{0}, {.available = 500 * MIB}, {.available = 300 * MIB, .above = 1}};
 	struct world w = world(4000);
 	struct ledger_verdict v;
-	struct ledger_ask ask;
+	struct ledger_ask ask[3];
 
 	w.node.groups = groups;
 	add(&w, 100, 100, 100)->above = 2;
@@ -440,7 +441,16 @@ static void test_groups(void)
 	CHECK_EQ(grant(&w, 0, 900), 300);
 	CHECK_EQ(w.e[0].denied, 0);
 	CHECK_EQ(w.l.demand_total, 0);
-	CHECK_EQ(ledger_cancel(&w.l, &ask, 1), 0);
+	CHECK_EQ(grant(&w, 2, 600), 600);
+	CHECK_EQ(ledger_cancel(&w.l, ask, ARRAY_SIZE(ask)), 1);
+	CHECK_EQ(ask[0].entry, 1);
+	CHECK_EQ(ask[0].to, 100 * MIB);
+	w.e[2].limit = 100 * MIB;
+	w.e[0].withheld = 0;
+	begin(&w);
+	groups[2].outstanding = 200 * MIB;
+	groups[1].outstanding = 500 * MIB;
+	CHECK_EQ(ledger_cancel(&w.l, ask, ARRAY_SIZE(ask)), 0);
 	CHECK_EQ(most(&w, 2), 4000 - 512 - 500 + 100);
 	/* Use of a grant goes from both. */
 	ledger_use(&w.l, 0, 200 * MIB);
