@@ -17,6 +17,7 @@
 #include "agent/manage/oom.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
+#include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
 #include "agent/pod/pod_spec.h"
@@ -465,6 +466,9 @@ static void resolve_laws(struct managed *m, enum answer answer, struct plan *pla
 	}
 	drift_end_early(m);
 	control_set_unclassified(&m->control, 0);
+	/* Headroom that stays is no step of the plan: the pod's limit follows it all the same. */
+	if (m->pod != NULL)
+		m->pod->concerned = true;
 	if (m->originals.touched)
 		resolve_all(&l);
 	else

@@ -24,6 +24,7 @@ struct rig_unit {
 	char name[160];   /* "" where no unit of systemd holds it */
 	char cgroup[320]; /* "system.slice/a.service" */
 	bool running;
+	bool waits;    /* PID 1 carries out no call for it, yet */
 	bool creating; /* the container runtime is at work: a property call breaks the start */
 	usec_t active_enter_usec; /* CLOCK_MONOTONIC */
 	usec_t asked_at;          /* unit_get(); 0: not requested */

@@ -145,7 +145,7 @@ static void do_calls(struct rig *r)
 	for (size_t i = 0; i < r->call_count; i++) {
 		struct rig_call *c = &r->call[i];
 
-		if (c->done || !is_due(r, c->sent_at))
+		if (c->done || c->unit->waits || !is_due(r, c->sent_at))
 			continue;
 		r->broken_starts += c->unit->creating && c->unit->running;
 		realise(r, c->unit, &c->props, c->mask);

@@ -84,6 +84,32 @@ static void test_grows_while_deleted(enum cgroup_driver driver, bool found_so)
 	rig_close(&r);
 }
 
+static void step_creep(struct rig *r)
+{
+	rig_grow(r, r->pod[0].container[0].unit, 2 * MIB);
+	pods_burn_20(r);
+}
+
+/* PID 1 writes its headroom before the limit is raised: the pod's limit follows at once, or it ends
+ * the growth that the container's allows. */
+static void test_level_follows_headroom(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
+	struct rig_unit *app = p->container[0].unit;
+
+	p->extra_key = "max-memory";
+	p->extra_value = "1Gi";
+	app->anon_bytes = 4 * MIB;
+	rig_pod_put(&r, p);
+	rig_reflex(&r, 20, pods_burn_20);
+	p->level->waits = true;
+	rig_reflex(&r, 15, step_creep);
+	CHECK(rig_bytes(&r, app, "memory.max") >= 200 * MIB);
+	CHECK(rig_bytes(&r, p->level, "memory.max") >= rig_bytes(&r, app, "memory.max") + 32 * MIB);
+	rig_close(&r);
+}
+
 /* What PID 1 writes late, for the container and for the pod, still covers what grew meanwhile. */
 static void test_memory_grows_while_pid1_lags(void)
 {
@@ -469,6 +495,7 @@ int main(void)
 		test_restart_resumes_at_once(driver, true);
 		test_pod_before_its_cgroup(driver);
 	}
+	test_level_follows_headroom();
 	test_memory_grows_while_pid1_lags();
 	test_no_call_twice();
 	test_reload_of_pid1_changes_nothing();
