@@ -12,7 +12,9 @@ usage()
 	usage: agent/deploy/image.sh [--build DIR] [--tag TAG] OUT
 	Makes OUT, an OCI image layout (a folder), and OUT.tar, the archive that \`ctr images import\`,
 	\`podman load\` and \`skopeo copy oci-archive:OUT.tar ...\` take: the two programs, the Debian
-	packages they are linked to, the load programs of test/e2e.sh, and nothing else: no shell, no package manager.
+	packages they are linked to, CA certificates, every copyright, the load programs of test/e2e.sh, and
+	nothing else: no shell, no package manager. OUT.spdx.json, also in the image, lists the packages
+	and their versions.
 	  --build DIR  build in Debian 13 to take the programs from (default build/trixie-release, made by
 	               test/debian.sh if missing)
 	  --tag TAG    tag in the archive (default: the project's version)
@@ -66,6 +68,30 @@ programs()
 	done
 }
 
+# The certificates of a package that has a shell script to install them, and would bring more.
+cat >"$work/extract" <<'E'
+set -eu
+cd "$1"
+mkdir -p tmp/certificates etc/ssl/certs
+(cd tmp/certificates && APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-get -qq download ca-certificates &&
+	dpkg-deb -x ca-certificates_*.deb .)
+sed '$a\' tmp/certificates/usr/share/ca-certificates/mozilla/*.crt >etc/ssl/certs/ca-certificates.crt
+mkdir -p usr/share/doc/ca-certificates
+cp tmp/certificates/usr/share/doc/ca-certificates/copyright usr/share/doc/ca-certificates/
+for deb in var/cache/apt/archives/*.deb tmp/certificates/*.deb; do
+	dpkg-deb --show --showformat \
+		'${Package} ${Version} ${Architecture} ${source:Package}=${source:Version} ' "$deb"
+	sha256sum "$deb" | cut -d' ' -f1
+done >"$PACKAGES"
+rm -r tmp/certificates
+E
+
+notices()
+{
+	install -D -m 0644 -t "$1/usr/share/doc/vscaled" "$root/LICENSE" "$here/debian/copyright" "$out.spdx.json"
+	mv "$1/usr/share/doc/vscaled/${out##*/}.spdx.json" "$1/usr/share/doc/vscaled/vscaled.spdx.json"
+}
+
 # userland ROOT: packages unpacked, not configured: they are libraries
 userland()
 {
@@ -75,10 +101,12 @@ userland()
 		"$build/agent/vscalectl" | paste -sd,)
 	mmdebstrap --variant=extract --include="base-files,libc6,$include" \
 		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
+		--extract-hook="PACKAGES=$work/packages sh $work/extract \"\$1\"" \
 		--dpkgopt='path-exclude=/usr/share/man/*' \
 		--dpkgopt='path-exclude=/usr/share/locale/*' \
 		--dpkgopt='path-exclude=/usr/share/doc/*' \
 		--dpkgopt='path-include=/usr/share/doc/*/copyright' \
+		--dpkgopt='path-include=/usr/share/doc/libgcc-s1' \
 		$SUITE "$1" >"$work/log" 2>&1 && return
 	tail -n 20 "$work/log" >&2
 	die "the userland could not be made"
@@ -87,21 +115,31 @@ userland()
 # pack ROOT IMAGE: one layer and the configuration for the runtime
 pack()
 {
+	local annotations=() a
+
 	tar -C "$1" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --numeric-owner -cf "$work/layer.tar" .
+	local o=org.opencontainers.image
+
+	for a in $o.title=vscaled "$o.version=$version" "$o.revision=$revision" "$o.created=$created" \
+		$o.source=https://vscaled.dev $o.licenses=Apache-2.0 $o.base.name=scratch \
+		"dev.vscaled.debian=$(<"$1/etc/debian_version")"; do
+		annotations+=(--config.label "$a" --manifest.annotation "$a")
+	done
 	umoci new --image "$2"
 	umoci raw add-layer --image "$2" --history.created "$created" "$work/layer.tar"
 	umoci config --image "$2" --history.created "$created" --created "$created" \
 		--config.user 0:0 --config.entrypoint /usr/sbin/vscaled \
-		--config.label org.opencontainers.image.title=vscaled \
-		--config.label "org.opencontainers.image.version=$version" \
-		--config.label org.opencontainers.image.licenses=Apache-2.0
+		"${annotations[@]}"
 	umoci gc --layout "${2%:*}"
 }
 
+revision=${VSCALED_REVISION:-$(git -C "$root" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)}
 created=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
 [ -x "$build/agent/vscaled" ] || "$debian" $SUITE build
 echo "image: userland"
 userland "$work/root"
+"$here/spdx.py" vscaled "$version" "$revision" "$created" <"$work/packages" >"$out.spdx.json"
+notices "$work/root"
 programs "$work/root"
 echo "image: $out:$tag"
 rm -rf "$out" "$out.tar"

@@ -39,6 +39,27 @@ for tool in sh bash dash perl python3 openssl apt dpkg curl; do
 	check "no $tool in it" [ -z "$(find "$root" -name $tool -type f -perm -u+x)" ]
 done
 check "no set-uid program in it" [ -z "$(find "$root" -perm /6000 -type f)" ]
+certificates=$(grep -c BEGIN "$root/etc/ssl/certs/ca-certificates.crt" || true)
+check "CA certificates ($certificates)" [ "${certificates:-0}" -ge 100 ]
+check "they can be read" openssl crl2pkcs7 -nocrl -certfile "$root/etc/ssl/certs/ca-certificates.crt" -out /dev/null
+
+# The list of packages is that of what is in it, and each has its copyright there.
+spdx=$root/usr/share/doc/vscaled/vscaled.spdx.json
+check "the list of packages is in it" cmp "$spdx" "$work/oci.spdx.json"
+check "SPDX 2.3" jq -e '.spdxVersion == "SPDX-2.3" and .dataLicense == "CC0-1.0" and .SPDXID == "SPDXRef-DOCUMENT"
+	and (.packages | all(.SPDXID and .name and .versionInfo and .downloadLocation))
+	and ([.packages[].SPDXID] | length == (unique | length)) and (.packages | length) >= 10
+	and ([.packages[].SPDXID] - [.relationships[].relatedSpdxElement] == [])' "$spdx" >"$work/log"
+for p in $(jq -r '.packages[].name' "$spdx"); do
+	check "the copyright of $p" [ -s "$root/usr/share/doc/$p/copyright" ]
+done
+packages=$(cd "$root/usr/share/doc" && printf '%s\n' * | sort)
+check "every package is in the list" [ "$(jq -r '.packages[].name' "$spdx" | sort -u)" = "$packages" ]
+check "the licence" cmp "$root/usr/share/doc/vscaled/LICENSE" "$here/../../LICENSE"
+manifest=$work/oci/blobs/sha256/$(jq -r '.manifests[0].digest | ltrimstr("sha256:")' "$work/oci/index.json")
+for key in title version revision created source licenses base.name; do
+	check "annotation $key" jq -e ".annotations[\"org.opencontainers.image.$key\"]" "$manifest" >"$work/log"
+done
 config=$(umoci stat --image "$work/oci:test" --json)
 check "a history" [ -n "$config" ]
 runs=$(grep -o '"args": *\[[^]]*\]' "$work/bundle/config.json" | tr -d ' \n\t' || true)
