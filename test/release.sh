@@ -9,17 +9,20 @@ root=$(dirname "$here")
 usage()
 {
 	cat <<-E
-	usage: test/release.sh [--suite SUITE]... [--no-image] [--verify] [--out DIR] VERSION
+	usage: test/release.sh [--suite SUITE]... [--no-image] [--verify] [--url URL] [--out DIR] VERSION
 	Makes what a release consists of from the last commit, in DIR (default build/release-VERSION):
 	  vscaled-VERSION.tar.gz               the sources
 	  vscaled_VERSION~debN_ARCH.deb        for each SUITE (default trixie and bookworm)
 	  vscaled-VERSION-ARCH.oci.tar         the image, of trixie, as an OCI archive
 	  vscaled-chart-VERSION.tgz            the Helm chart
+	  vscaled-VERSION-ARCH.spdx.json       the packages in the image and their versions
+	  kubectl-vscaled-VERSION.tar.gz, vscaled.yaml  the plugin for krew; the files will be at URL
+	                                       (default https://vscaled.dev/releases/VERSION)
 	  install.yaml, kubectl-vscaled        manifests (recommend-only) and the plugin of kubectl
 	  SHA256SUMS                           of all these
 	The same commit gives the same bytes: --verify makes all of it once more from a clone in another
 	folder, with another umask and time zone, and names each file that differs (exit status 1). Each package is checked by lintian, where the suite is trixie.
-	--no-image leaves out image and chart.
+	--no-image leaves out image, chart and manifest of the plugin.
 	Needs root, mmdebstrap and umoci (test/packages.sh install lab deploy), and kubectl.
 	E
 }
@@ -31,12 +34,13 @@ die()
 }
 
 declare -A release=([bookworm]=12 [trixie]=13)
-suites=() image=1 verify='' out='' version=''
+suites=() image=1 verify='' url='' out='' version=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--suite) suites+=("${2:?--suite needs a value}") && shift ;;
 	--no-image) image='' ;;
 	--verify) verify=1 ;;
+	--url) url=${2?--url needs a value} && shift ;;
 	--out) out=${2:?--out needs a value} && shift ;;
 	-h | --help) usage && exit ;;
 	-*) usage >&2 && exit 2 ;;
@@ -112,12 +116,14 @@ image()
 		die "the image failed"
 	}
 	cp "$work/image.tar" "$out/vscaled-$version-$arch.oci.tar"
+	cp "$work/image.spdx.json" "$out/vscaled-$version-$arch.spdx.json"
 }
 
 # Of the commit, as all else.
-chart()
+cluster()
 {
 	tar -C "$work" -xf "$out/vscaled-$version.tar.gz"
+	"$work/vscaled-$version/agent/deploy/krew.sh" "$out" "${url:-https://vscaled.dev/releases/$version}"
 	KUBECTL=${KUBECTL:-$("$here/lab.sh" kubectl)} \
 		"$work/vscaled-$version/agent/deploy/chart.sh" "$work/chart/vscaled"
 	tar -C "$work/chart" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
@@ -127,7 +133,7 @@ chart()
 # again: all of it once more, elsewhere and in other circumstances
 again()
 {
-	local clone=$work/again/of-the-same-commit options=(--out "$work/again/out") suite file differ=0
+	local clone=$work/again/of-the-same-commit options=(--url "$url" --out "$work/again/out") suite file differ=0
 
 	git clone -q "$root" "$clone"
 	git -C "$clone" checkout -q --detach "$commit"
@@ -163,7 +169,7 @@ for suite in "${suites[@]}"; do
 done
 if [ -n "$image" ]; then
 	made image image
-	made chart chart
+	made "chart and plugin" cluster
 fi
 git show "$commit":agent/deploy/install.yaml >"$out/install.yaml"
 git show "$commit":agent/ctl/kubectl-vscaled >"$out/kubectl-vscaled"

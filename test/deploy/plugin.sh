@@ -166,4 +166,15 @@ complains "says so" "unknown command frobnicate"
 try "an unknown option" 2 "" list --frob
 try "explain without a pod" 2 "" explain
 try "help" 0 "$("$plugin" --help)" --help
+
+# As krew installs it.
+mkdir "$work/krew" "$work/krew/bin"
+"$here/../../agent/deploy/krew.sh" "$work/krew" https://example.org/files
+archive=$(sed -n 's|^      uri: https://example.org/files/||p' "$work/krew/vscaled.yaml")
+sum=$(sed -n 's/^      sha256: //p' "$work/krew/vscaled.yaml")
+sha256sum --quiet -c <<<"$sum  $work/krew/$archive" || failed=1
+tar -C "$work/krew/bin" -xf "$work/krew/$archive"
+[ "$(ls "$work/krew/bin")" = $'LICENSE\nkubectl-vscaled' ] || { failed=1 && echo "FAILED: files for krew"; }
+plugin=$work/krew/bin/kubectl-vscaled
+try "list as krew has it" 0 $'NAME\nshop/a-0/app\nshop/web-0/app' list
 exit $failed
