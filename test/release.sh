@@ -149,7 +149,11 @@ again()
 	for file in "$out"/*; do
 		cmp "$file" "$work/again/out/${file##*/}" || differ=1
 	done
-	[ $differ = 0 ] || die "the second run differs"
+	[ $differ = 0 ] || {
+		rm -rf "$out.second"
+		mv "$work/again/out" "$out.second"
+		die "the second run differs: it is in $out.second"
+	}
 	echo "release: the second run gave the same bytes"
 }
 
