@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Every source says its licence at its top, and no C file outgrows 1,200 lines.
+# Every source says its licence at its top, the licences used have their texts, and no C file outgrows
+# 1,200 lines.
 set -euo pipefail
 # shellcheck source=lint.sh
 . "$(dirname "$0")/lint.sh"
@@ -30,4 +31,11 @@ done < <(
 	project_files '*.c' '*.h' '*.sh' '*.cmake' 'CMakeLists.txt' '*/CMakeLists.txt'
 	project_files '*' | xargs -r grep -lIE -m 1 '^#!' --
 )
+# For `reuse lint`: the text of every licence that a file or REUSE.toml names, and of no other.
+used=$({
+	project_files '*' | xargs -r grep -hoIE '^[#/*< !-]*SPDX-License-Identifier: [A-Za-z0-9. -]+[A-Za-z0-9]'
+	grep '^SPDX-License' REUSE.toml
+} | sed -E 's/.*Identifier(: | = ")//; s/"$//; s/ --$//; s/ (OR|AND) /\n/g' | sort -u)
+texts=$(cd LICENSES && printf '%s\n' *.txt | sed 's/\.txt$//' | sort)
+[ "$used" = "$texts" ] || bad "LICENSES/ has $texts, used are $used"
 verdict
