@@ -138,7 +138,7 @@ created=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
 [ -x "$build/agent/vscaled" ] || "$debian" $SUITE build
 echo "image: userland"
 userland "$work/root"
-"$here/spdx.py" vscaled "$version" "$revision" "$created" <"$work/packages" >"$out.spdx.json"
+python3 "$here/spdx.py" vscaled "$version" "$revision" "$created" <"$work/packages" >"$out.spdx.json"
 notices "$work/root"
 programs "$work/root"
 echo "image: $out:$tag"

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """spdx.py NAME VERSION REVISION CREATED: SPDX 2.3 as JSON of an image with the program NAME. Standard
 input: a line for each Debian package, its name, version, architecture, source package and SHA-256."""
