@@ -15,9 +15,16 @@ US=$'\x1f' RS=$'\x1e'
 # NAME|WHAT IT SHOWS; the function is scenario_NAME.
 SCENARIOS=(
 	"optin|a throttled pod is left alone until it is annotated, then gets the CPU that it wants"
+	"cpu|a throttled pod gets the CPU that it wants; its spec follows, nothing is restarted"
 	"memory|a pod grows to three times its memory limit; its spec follows, no kill"
 	"owner|the owner resizes the CPU of a pod while its memory grows: no kill"
 	"optout|the annotation goes: the original limits return, in the cgroup and in the spec"
+	"undo|mode Off for all pods: the original limits return"
+	"guaranteed|a Guaranteed pod grows: memory request and limit rise together, it stays Guaranteed"
+	"requests|RequestsAndLimits: the request of CPU follows its limit"
+	"unlimited|RequestsOnly: the request of a container without limits follows use"
+	"budget|a PodDisruptionBudget that allows none: sized all the same, not evicted"
+	"restart|the agent's pod is deleted while a pod grows slowly: no kill, the next one sizes it"
 )
 
 usage()
@@ -31,6 +38,7 @@ usage()
 	  --namespace NAME   of the pods; must not exist yet (default: vscaled-e2e-NUMBER)
 	  --image IMAGE      with $PROGRAMS/burn and grow (default: the image of the agent)
 	  --node NODE        where the pods run (default: one whose agent is ready)
+	  --slow             also what takes longer than ${PATIENCE_SEC} s with this cluster's clocks
 	  -o json            one JSON object per scenario, in an array
 	  --keep             leaves the namespace and its pods
 	  --list             the scenarios
@@ -39,9 +47,10 @@ usage()
 	E
 }
 
-kubeconfig='' ns='' image='' node='' json='' keep=''
+PATIENCE_SEC=300
+kubeconfig='' ns='' image='' node='' slow='' json='' keep=''
 names=() results=()
-work='' watcher='' config=''
+work='' watcher='' config='' agent_pod=''
 declare -A pod=() line=() part=() fd=() followers=() # by pod; pod: "NAME.FIELD"
 exec {never}<> <(:) # reading it times out: a pause without a process
 
@@ -85,6 +94,7 @@ options()
 		--image) image=$2 && shift ;;
 		--node) node=$2 && shift ;;
 		-o) [ "$2" = json ] || die "-o json is the only format" && json=1 && shift ;;
+		--slow) slow=1 ;;
 		--keep) keep=1 ;;
 		--list) list && exit ;;
 		-h | --help) usage && exit ;;
@@ -147,7 +157,8 @@ preflight()
 	[[ ! $config =~ highestMode:\ *\"?([A-Za-z]+) ]] || [ "${BASH_REMATCH[1]}" = Auto ] ||
 		die "kubernetes.highestMode is ${BASH_REMATCH[1]}: nothing is sized (overlay auto: Auto)"
 	: "${node:=${nodes[0]}}"
-	[ -n "${agents[$node]:-}" ] || die "no agent is ready on node $node"
+	agent_pod=${agents[$node]:-}
+	[ -n "$agent_pod" ] || die "no agent is ready on node $node"
 	note "Kubernetes 1.$minor, vscaled ready on $found nodes, pods on $node, image $image"
 }
 
@@ -458,6 +469,20 @@ spec_time()
 	echo $(($(clock leaseTime 60) + $(clock upInterval 10) + 90))
 }
 
+# skip TEXT: the scenario cannot be shown here
+skip()
+{
+	why=$1 result=SKIP
+	return 1
+}
+
+# patient SECONDS: it takes no longer than one may be asked to wait
+patient()
+{
+	[ -n "$slow" ] || [ "$1" -le $PATIENCE_SEC ] ||
+		skip "takes up to $1 s with this cluster's clocks: --slow"
+}
+
 ON="\"$MODE\":\"Auto\""
 HUNGRY=(burn -L -d 80)
 
@@ -491,12 +516,30 @@ scenario_optin()
 	why="$(cpus optin) CPUs $((${pod[optin.t]} - start)) s after the annotation, limit 200m -> ${pod[optin.cpu_milli]}m"
 }
 
-# grows NAME SECONDS: until the program has reached its last size
+scenario_cpu()
+{
+	local first uid
+
+	wants_cpu cpu || return
+	uid=${pod[cpu.uid]}
+	expect "it gets the CPU that it wants" 40 is cpu.got -ge 72 || return
+	first=${pod[cpu.t]}
+	expect "the spec has the limit" "$(spec_time)" is cpu.cpu -ge 720 || return
+	expect "the kubelet has carried it out" 60 all "settled cpu" "is cpu.status_cpu -ge 720" || return
+	check "the request stays" is cpu.request_cpu -eq 20 || return
+	expect "the original is in the status annotation" "$(($(clock statusInterval 600) + 30))" \
+		says cpu '"original":"200m"' || return
+	check "it is the same pod" [ "${pod[cpu.uid]}" = "$uid" ] || return
+	unharmed cpu || return
+	why="$(cpus cpu) CPUs after $first s, spec 200m -> ${pod[cpu.cpu]}m"
+}
+
+# grows NAME SECONDS [MB]: until the program has reached its last size
 grows()
 {
-	expect "it has grown to 300 MB" "$2" is "$1.mb" -ge 300 || return
+	expect "it has grown to ${3:-300} MB" "$2" is "$1.mb" -ge "${3:-300}" || return
 	unharmed "$1" || return
-	check "its limit is above that" is "$1.memory_mb" -ge 300
+	check "its limit is above that" is "$1.memory_mb" -ge "${3:-300}"
 }
 
 scenario_memory()
@@ -553,6 +596,105 @@ scenario_optout()
 	expect "it has what it had" 20 is optout.got -le 30 || return
 	unharmed optout || return
 	why="limit and spec are 200m again"
+}
+
+scenario_undo()
+{
+	wants_cpu undo || return
+	expect "it is sized" 40 is undo.cpu_milli -ge 720 || return
+	expect "its spec is, too" "$(spec_time)" is undo.cpu -ge 720 || return
+	kube -n "$ns" annotate --overwrite pods --all $MODE=Off >"$work/out" 2>&1
+	expect "its original limits" "$(spec_time)" originals undo 200 64 || return
+	unharmed undo || return
+	why="limit and spec are 200m again"
+}
+
+scenario_guaranteed()
+{
+	pod_run guaranteed "$ON" "300m/300m 96Mi/96Mi" grow -L 48+8 300@15+100000 || return
+	check "it is Guaranteed" [ "${pod[guaranteed.qos]}" = Guaranteed ] || return
+	grows guaranteed 90 || return
+	expect "the spec has the limit" "$(spec_time)" is guaranteed.memory -ge $((300 << 20)) || return
+	check "the request is the same" is guaranteed.request_memory -eq "${pod[guaranteed.memory]}" || return
+	check "it is still Guaranteed" [ "${pod[guaranteed.qos]}" = Guaranteed ] || return
+	check "CPU in the spec stays" all "is guaranteed.cpu -eq 300" "is guaranteed.request_cpu -eq 300" || return
+	unharmed guaranteed || return
+	why="request and limit 96 -> $((${pod[guaranteed.memory]} >> 20)) MiB"
+}
+
+# request_time: seconds until a request must follow
+request_time()
+{
+	echo $(($(clock requestUpTime 600) + $(clock startupAfterReady 30) + $(spec_time)))
+}
+
+scenario_requests()
+{
+	patient "$(request_time)" || return
+	wants_cpu requests "$ON,\"vscaled.dev/controlled-values\":\"RequestsAndLimits\"" || return
+	expect "the request follows use" "$(request_time)" is requests.request_cpu -ge 400 || return
+	check "it is not above the limit" is requests.request_cpu -le "${pod[requests.cpu]}" || return
+	unharmed requests || return
+	why="request 20m -> ${pod[requests.request_cpu]}m, limit 200m -> ${pod[requests.cpu]}m"
+}
+
+scenario_unlimited()
+{
+	patient "$(request_time)" || return
+	wants_cpu unlimited "$ON,\"vscaled.dev/controlled-values\":\"RequestsOnly\"" "20m/- 16Mi/-" || return
+	expect "the request follows use" "$(request_time)" is unlimited.request_cpu -ge 400 || return
+	check "it has no limit" [ -z "${pod[unlimited.cpu]}${pod[unlimited.memory]}" ] || return
+	unharmed unlimited || return
+	why="request 20m -> ${pod[unlimited.request_cpu]}m"
+}
+
+scenario_budget()
+{
+	local uid
+
+	kube create -f - >"$work/out" 2>&1 <<-J || { why="no PodDisruptionBudget: $(tail -n 1 "$work/out")"; return 1; }
+	{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"budget","namespace":"$ns"},
+	"spec":{"maxUnavailable":0,"selector":{"matchLabels":{"app":"budget"}}}}
+	J
+	wants_cpu budget "\"$MODE\":\"InPlaceOrRecreate\"" || return
+	uid=${pod[budget.uid]}
+	expect "it gets the CPU that it wants" 40 is budget.got -ge 72 || return
+	expect "the spec has the limit" "$(spec_time)" is budget.cpu -ge 720 || return
+	expect "the kubelet has carried it out" 60 all "settled budget" "is budget.status_cpu -ge 720" || return
+	check "it is the same pod" [ "${pod[budget.uid]}" = "$uid" ] || return
+	unharmed budget || return
+	why="spec 200m -> ${pod[budget.cpu]}m, the same pod"
+}
+
+# The agent is deleted just after a raise, which gives 15 %: half a minute of this growth.
+scenario_restart()
+{
+	local old=$agent_pod
+
+	pod_run restart "$ON" "20m/500m 32Mi/224Mi" grow -L 200+8 280@1+100000 || return
+	expect "its limit is raised" 90 is restart.memory_mb -gt 224 || return
+	kube -n $AGENT_NS delete pod "$old" --wait=false >"$work/out" 2>&1 ||
+		{ why="the agent's pod is not deleted: $(tail -n 1 "$work/out")"; return 1; }
+	agent_again || return
+	grows restart 120 280 || return
+	why="224 -> ${pod[restart.memory_mb]} MiB, the agent's pod is $agent_pod"
+}
+
+# agent_again: the DaemonSet has made another one
+agent_again()
+{
+	local start=$SECONDS text name at ready
+
+	while [ $((SECONDS - start)) -lt 180 ]; do
+		text=$(kube -n $AGENT_NS get pods -l app.kubernetes.io/name=vscaled --field-selector "spec.nodeName=$node" \
+			-o "jsonpath={range .items[*]}{.metadata.name} {.metadata.deletionTimestamp}{.status.conditions[?(@.type==\"Ready\")].status}{\"\n\"}{end}")
+		while read -r name ready; do
+			[ "$ready" != True ] || { agent_pod=$name && return; }
+		done <<<"$text"
+		read -r -t 1 -u "$never" || true
+	done
+	why="not within 180 s: another pod of the agent is ready"
+	return 1
 }
 
 # The run

@@ -332,11 +332,17 @@ agent_pod()
 	KUBE_NS=$AGENT_NS pod_running vscaled-node1 && wait_until 30 agent_ready
 }
 
-# daemonset_keep: what the DaemonSet's controller does, for ever: its status, and a pod for one that went
-daemonset_keep()
+# daemonset_status: as its controller writes it
+daemonset_status()
 {
 	kapi PATCH "/apis/apps/v1/namespaces/$AGENT_NS/daemonsets/vscaled/status" \
 		'{"status":{"desiredNumberScheduled":1,"numberReady":1}}' application/merge-patch+json >/dev/null
+}
+
+# daemonset_keep: what its controller does, for ever: its status, and a pod for one that went
+daemonset_keep()
+{
+	daemonset_status
 	while pause 1; do
 		KUBE_NS=$AGENT_NS pod_gone vscaled-node1 && agent_pod
 	done
