@@ -233,7 +233,7 @@ static void test_arguments(void)
 	CHECK_EQ(ask("GET", "/readyz?verbose=true"), 200);
 	CHECK_STR(body(), "[+]loop ok\n[+]config ok\n[+]cgroup ok\n[+]pods ok\n[+]node "
 			  "ok\n[+]pod-cgroups ok\n"
-			  "[+]units ok\n[+]systemd ok\nreadyz check passed\n");
+			  "[+]units ok\n[+]systemd ok\n[+]kernel ok\nreadyz check passed\n");
 	facts.pods_listed = false;
 	facts.config_valid = false;
 	CHECK_EQ(ask("GET", "/readyz?exclude=pods"), 503);
