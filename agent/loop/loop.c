@@ -7,7 +7,6 @@
 #include "agent/config/config_watch.h"
 #include "agent/drift/drift_events.h"
 #include "agent/loop/folders.h"
-#include "agent/loop/life.h"
 #include "agent/loop/reflex.h"
 #include "agent/loop/tick.h"
 #include "agent/loop/unsupported.h"
@@ -293,7 +292,7 @@ static int parts_start(struct loop *l, const struct loop_options *o)
 	if (loop_part(r) < 0)
 		return r;
 	cg_thaw_pid1(d->host.root);
-	reader_start(&d->reader, life_events);
+	reader_start(&d->reader);
 	r = bus_start(&d->units, o->port, &l->bus);
 	return r < 0 ? r : loop_serve(l);
 }

@@ -87,22 +87,6 @@ static void prove(struct reader *r, struct cg_probe *p)
 		 "; memory.stat is read from its file: no cgroup here could be compared");
 }
 
-static void life_start(struct reader *r, sd_event_io_handler_t on_life)
-{
-	struct cg_probe p;
-
-	if (cg_life_open(&r->life, &p) == 0 &&
-	    sd_event_add_io(r->units->wake->event, &r->life_source, cg_life_fd(r->life), EPOLLIN,
-			    on_life, r->units) < 0) {
-		cg_life_close(STEAL(r->life));
-		snprintf(p.why, sizeof p.why, "the event loop refuses its descriptor");
-	}
-	/* A removed cgroup must not be read in the same wake-up. */
-	if (r->life != NULL)
-		sd_event_source_set_priority(r->life_source, SD_EVENT_PRIORITY_IMPORTANT);
-	note_probe(r, &p);
-}
-
 static void report_choice(const struct reader *r, bool wanted)
 {
 	char text[sizeof r->detail + 16];
@@ -114,28 +98,26 @@ static void report_choice(const struct reader *r, bool wanted)
 		event_daemon(EVENT_READER_CHOSEN, &(struct daemon_event){.detail = text});
 }
 
-static void bpf_start(struct reader *r, sd_event_io_handler_t on_life)
+static void bpf_start(struct reader *r)
 {
 	struct cg_probe p;
 
 	if (cg_scan_open(r->units->host->root, SLOTS, &r->scan, &p) == 0)
 		prove(r, &p);
 	note_probe(r, &p);
-	if (r->scan != NULL)
-		life_start(r, on_life);
 	/* Loading takes megabytes, once. */
 	footprint_trim();
 	report_choice(r, r->scan == NULL && r->units->config->cgroup.reader == CONFIG_READER_BPF);
 }
 
-void reader_start(struct reader *r, sd_event_io_handler_t on_life)
+void reader_start(struct reader *r)
 {
 	int error;
 
 	if (r->units->config->cgroup.reader == CONFIG_READER_TEXT)
 		note(r, "as configured");
 	else
-		bpf_start(r, on_life);
+		bpf_start(r);
 	/* Drops the capabilities, which let a process read all of the kernel's memory. */
 	error = cg_probe_drop_rights();
 	if (error < 0)
@@ -144,8 +126,6 @@ void reader_start(struct reader *r, sd_event_io_handler_t on_life)
 
 void reader_stop(struct reader *r)
 {
-	r->life_source = sd_event_source_disable_unref(r->life_source);
-	cg_life_close(STEAL(r->life));
 	cg_scan_close(STEAL(r->scan));
 	r->passed = false;
 }

@@ -4,8 +4,6 @@
 #pragma once
 
 #include "cgroup/bpf/reader_bpf.h"
-#include "cgroup/bpf/watch_bpf.h"
-#include <systemd/sd-event.h>
 
 struct managed;
 struct unit_table;
@@ -15,20 +13,16 @@ enum reader_clock { READER_REFLEX, READER_SAMPLE };
 
 struct reader {
 	struct unit_table *units;
-	struct cg_scan *scan; /* NULL: files alone */
-	struct cg_life
-		*life; /* NULL: cgroups that appear and vanish are reported by inotify alone */
-	sd_event_source *life_source;
+	struct cg_scan *scan;                 /* NULL: files alone */
 	bool passed;                          /* the records are of the present pass */
 	enum reader_clock clock;              /* what the last pass was for */
 	unsigned failures;                    /* passes in a row */
 	size_t stat_reads;                    /* of memory.stat, in the last reflex pass */
-	char detail[2 * CG_PROBE_TEXT_BYTES]; /* which BPF programs were loaded, or why not */
+	char detail[2 * CG_PROBE_TEXT_BYTES]; /* which BPF program was loaded, or why not */
 };
 
-/* Loads the BPF programs that the configuration asks for, and logs the outcome. on_life: there are
- * events of r->life; its context is the table of units. */
-void reader_start(struct reader *r, sd_event_io_handler_t on_life);
+/* Loads the BPF programs that the configuration asks for, and logs the outcome. */
+void reader_start(struct reader *r);
 void reader_stop(struct reader *r);
 /* "bpf", "text". */
 const char *reader_name(const struct reader *r);

@@ -3,7 +3,6 @@
 #include "cgroup/bpf/kernel/scan.h"
 #include "cgroup/bpf/scan_record.h"
 #include <errno.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,12 +16,6 @@ struct cg_scan {
 	uint64_t pass;
 	uint32_t slots, offers, want;
 };
-
-struct cg_life {
-	int fd;
-};
-
-static struct cg_life *life;
 
 void rig_scan_reset(struct rig *r)
 {
@@ -173,45 +166,4 @@ uint32_t cg_scan_passed(const struct cg_scan *s)
 int cg_scan_prove(struct cg_scan *, struct cg *, struct cg_probe *)
 {
 	return 0;
-}
-
-int cg_life_open(struct cg_life **ret, struct cg_probe *p)
-{
-	life = calloc(1, sizeof *life);
-	life->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	*ret = life;
-	return probe(p, "life", 0);
-}
-
-void cg_life_close(struct cg_life *l)
-{
-	if (l == NULL)
-		return;
-	close(l->fd);
-	free(l);
-	life = NULL;
-}
-
-int cg_life_fd(const struct cg_life *l)
-{
-	return l->fd;
-}
-
-void rig_scan_report(const struct cg_life_event *e)
-{
-	rig_scan.event[rig_scan.event_count++] = *e;
-	if (eventfd_write(life->fd, 1) < 0)
-		abort();
-}
-
-int cg_life_drain(struct cg_life *l, cg_life_fn hear, void *ctx)
-{
-	eventfd_t n;
-	size_t count = rig_scan.event_count;
-
-	eventfd_read(l->fd, &n);
-	for (size_t i = 0; i < count; i++)
-		hear(ctx, &rig_scan.event[i]);
-	rig_scan.event_count = 0;
-	return (int)count;
 }

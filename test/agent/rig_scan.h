@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The BPF reader and its events in the place of the kernel's (cgroup/bpf/reader_bpf.h,
- * watch_bpf.h), for a rig: a pass makes records of what the rig's units count, and only of cgroups
- * that are there. Compiled into a test, its functions are taken instead of the library's.
+ * The BPF reader in the place of the kernel's (cgroup/bpf/reader_bpf.h), for a rig: a pass makes
+ * records of what the rig's units count, and only of cgroups that are there. Compiled into a test,
+ * its functions are taken instead of the library's.
  */
 #pragma once
 
@@ -14,12 +14,8 @@ struct rig_scan {
 	int pass_error; /* nor run */
 	uint32_t slots; /* fewer than asked for; 0: as many */
 	unsigned opened, passes, reads, stat_passes;
-	size_t added;                  /* now */
-	struct cg_life_event event[8]; /* to be reported by the next turn of the loop */
-	size_t event_count;
+	size_t added; /* now */
 };
 extern struct rig_scan rig_scan;
 
 void rig_scan_reset(struct rig *r);
-/* Plays an event of the kernel. */
-void rig_scan_report(const struct cg_life_event *e);

@@ -33,13 +33,6 @@ static void open_rig(struct rig *r, const char *reader, const char *body)
 		 "workingset_refault_file 0\n");
 }
 
-static uint64_t inode(const struct rig *r, const struct rig_unit *u)
-{
-	struct stat st;
-
-	return fstatat(r->tree.fd, u->cgroup, &st, 0) == 0 ? st.st_ino : 0;
-}
-
 /* --- the same decisions --- */
 
 static unsigned step_number;
@@ -149,7 +142,7 @@ static void test_no_proof(void)
 	serve_status(&r.loop->serve, &status);
 	CHECK_STR(status.reader_detail,
 		  "scan: loaded; memory.stat is read from its file: no cgroup here could be "
-		  "compared; life: loaded");
+		  "compared");
 	CHECK_EQ(cg_scan_offers(r.daemon->reader.scan) & USAGE_MEM_STAT, 0);
 	r.unit[0].anon_bytes = 9 * MIB;
 	rig_reflex(&r, 30, step_burn);
@@ -168,7 +161,7 @@ static void test_fails_later(void)
 	rig_reflex(&r, 30, NULL);
 	serve_status(&r.loop->serve, &status);
 	CHECK_STR(status.reader, "bpf");
-	CHECK_STR(status.reader_detail, "scan: loaded; life: loaded");
+	CHECK_STR(status.reader_detail, "scan: loaded");
 	rig_scan.pass_error = -EIO;
 	rig_reflex(&r, 2, step_burn);
 	CHECK_STR(reader_name(&r.daemon->reader), "bpf");
@@ -236,14 +229,6 @@ static void test_wake(void)
 	rig_close(&r);
 }
 
-/* --- events of the kernel --- */
-
-static void turn(struct rig *r)
-{
-	while (sd_event_run(r->daemon->wake.event, 0) > 0)
-		;
-}
-
 /* What is removed is let go at once, and its slot is free for the next. */
 static void test_removed(void)
 {
@@ -255,53 +240,14 @@ static void test_removed(void)
 	rig_reflex(&r, 30, NULL);
 	m = r.daemon->units.items[0];
 	CHECK(m->cgroup.cg != NULL && rig_scan.added == 1);
-	rig_scan_report(&(struct cg_life_event){.what = CG_LIFE_REMOVED, .id = 1});
-	turn(&r);
-	CHECK(m->cgroup.cg != NULL);
-	rig_scan_report(
-		&(struct cg_life_event){.what = CG_LIFE_REMOVED, .id = inode(&r, &r.unit[0])});
 	rig_unit_stop(&r, &r.unit[0]);
-	turn(&r);
+	rig_reflex(&r, 1, NULL);
 	CHECK(m->cgroup.cg == NULL);
 	CHECK_EQ(m->cgroup.slots.own, READER_NO_SLOT);
 	CHECK_EQ(rig_scan.added, 0);
 	rig_unit_start(&r, &r.unit[0]);
 	rig_run(&r, 15, NULL);
 	CHECK(m->cgroup.cg != NULL);
-	CHECK_EQ(rig_scan.added, 1);
-	rig_close(&r);
-}
-
-/* A container's cgroup that no watch reported. */
-static void test_made(void)
-{
-	struct cg_life_event e = {.what = CG_LIFE_MADE};
-	struct rig_container *c;
-	struct rig_pod *p;
-	struct rig r;
-
-	open_rig(&r, "bpf", "");
-	p = rig_pod_add(&r, DRIVER_SYSTEMD, "web-0");
-	p->mode = "Auto";
-	c = rig_container_add(&r, p, "app", 500, 64 * MIB);
-	CHECK_EQ(rig_start(&r), 0);
-	rig_pod_put(&r, p);
-	rig_run(&r, 2, NULL);
-	CHECK_EQ(rig_scan.added, 1);
-	pods_unwatch(&r.daemon->pods);
-	pod_unwatch(r.daemon->pods.items[0]);
-	rig_container_stop(&r, c);
-	rig_run(&r, 1, NULL);
-	CHECK_EQ(rig_scan.added, 0);
-	rig_container_start(&r, p, c, false);
-	r.daemon->pods.items[0]->scan = false;
-	e.path = "/kubepods.slice/kubepods-pod0_0.slice";
-	rig_scan_report(&e);
-	turn(&r);
-	CHECK_EQ(rig_scan.added, 0);
-	e.path = c->unit->cgroup;
-	rig_scan_report(&e);
-	turn(&r);
 	CHECK_EQ(rig_scan.added, 1);
 	rig_close(&r);
 }
@@ -336,7 +282,6 @@ int main(void)
 	test_no_slot();
 	test_wake();
 	test_removed();
-	test_made();
 	check_rights();
 	return check_result();
 }

@@ -332,7 +332,7 @@ void fixture_status(struct status_view *ret)
 		.writes = 17,
 		.write_failures = 1,
 		.reader = "bpf",
-		.reader_detail = "scan: loaded, build for 6.16; life: loaded",
+		.reader_detail = "scan: loaded, build for 6.16",
 		.rss_bytes = 4 * MIB + 512 * KIB,
 		.cpu_usec = 41 * USEC_PER_SEC,
 	};

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Records of the BPF programs: what is taken, what is refused, and that refusals touch nothing. */
-#include "cgroup/bpf/kernel/life.h"
 #include "cgroup/bpf/kernel/scan.h"
 #include "cgroup/bpf/scan_record.h"
-#include "cgroup/bpf/watch_bpf.h"
 #include "test/check.h"
 #include <errno.h>
 #include <limits.h>
@@ -204,59 +202,6 @@ static void test_take(void)
 	CHECK_EQ(to.have, ALL);
 }
 
-static struct life_record life(const char *path, int64_t path_bytes)
-{
-	struct life_record rec = {
-		.version = LIFE_VERSION, .what = LIFE_MADE, .id = 5, .path_bytes = path_bytes};
-
-	snprintf(rec.path, sizeof rec.path, "%s", path);
-	return rec;
-}
-
-static void test_life(void)
-{
-	struct life_record rec = life("/a/b", 5);
-	struct cg_life_event e;
-
-	CHECK_EQ(cg_life_decode(&rec, sizeof rec, &e), 0);
-	CHECK(e.what == CG_LIFE_MADE && e.id == 5);
-	CHECK_STR(e.path, "/a/b");
-	rec.what = LIFE_REMOVED;
-	CHECK_EQ(cg_life_decode(&rec, sizeof rec, &e), 0);
-	CHECK_EQ(e.what, CG_LIFE_REMOVED);
-	/* cut off, or not to be had */
-	rec.path_bytes = LIFE_PATH_BYTES;
-	CHECK_EQ(cg_life_decode(&rec, sizeof rec, &e), 0);
-	CHECK(e.path == NULL && e.id == 5);
-	rec.path_bytes = -EFAULT;
-	CHECK_EQ(cg_life_decode(&rec, sizeof rec, &e), 0);
-	CHECK(e.path == NULL);
-}
-
-static void test_life_refused(void)
-{
-	struct cg_life_event e = {.id = 77};
-	struct life_record rec = life("/a/b", 5);
-
-	for (size_t len = 0; len < sizeof rec; len++)
-		CHECK_EQ(cg_life_decode(&rec, len, &e), -EBADMSG);
-	rec.version++;
-	CHECK_EQ(cg_life_decode(&rec, sizeof rec, &e), -EBADMSG);
-	rec = life("/a/b", 5);
-	rec.what = 3;
-	CHECK_EQ(cg_life_decode(&rec, sizeof rec, &e), -EBADMSG);
-	rec = life("/a/b", 5);
-	rec.id = 0;
-	CHECK_EQ(cg_life_decode(&rec, sizeof rec, &e), -EBADMSG);
-	rec = life("/a/b", 6);
-	CHECK_EQ(cg_life_decode(&rec, sizeof rec, &e), -EBADMSG);
-	rec = life("/a/b", 4);
-	CHECK_EQ(cg_life_decode(&rec, sizeof rec, &e), -EBADMSG);
-	rec = life("a/b", 4);
-	CHECK_EQ(cg_life_decode(&rec, sizeof rec, &e), -EBADMSG);
-	CHECK_EQ(e.id, 77);
-}
-
 int main(void)
 {
 	test_good();
@@ -265,7 +210,5 @@ int main(void)
 	test_refused();
 	test_differs();
 	test_take();
-	test_life();
-	test_life_refused();
 	return check_result();
 }
