@@ -81,7 +81,8 @@ void property_set_failed(struct managed *m, int error, usec_t lag)
 	else
 		property_request(m, false);
 	if (!m->properties.failed)
-		message_property_failed(m, error, lag);
+		event_tell(EVENT_PROPERTY_FAILED, .who = message_who(m), .error = error,
+			   .span_usec = (int64_t)lag);
 	m->properties.failed = true;
 }
 
@@ -156,7 +157,7 @@ void property_check_stored(struct managed *m)
 
 		if (!unit_props_equal(stored, &m->properties.sent,
 				      bits & (cpu ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX)))
-			message_drift(m, r, &f, DRIFT_REASSERT, "daemon-reload");
+			message_drift(m, r, &f, EVENT_DRIFT_REASSERTED, "daemon-reload");
 	}
 }
 
@@ -198,7 +199,7 @@ static void keep_files(struct managed *m, const struct unit_props *want, uint32_
 	int r = port->keep(port->ctx, m->unit, want, mask);
 
 	if (r < 0 && !m->properties.failed)
-		message_property_failed(m, r, 0);
+		event_tell(EVENT_PROPERTY_FAILED, .who = message_who(m), .error = r);
 	m->properties.failed |= r < 0;
 }
 

@@ -44,11 +44,8 @@ void stuck_check(struct managed *m)
 			? MIN(2 * m->stuck.nudge_wait, NUDGE_MAX_USEC)
 			: NUDGE_MIN_USEC;
 	m->stuck.nudge_next = m->wake->now + m->stuck.nudge_wait;
-	event_unit(EVENT_WRITER_STUCK, &(struct unit_event){
-					       .who = message_who(m),
-					       .limit_bytes = m->control.kernel.mem_max,
-					       .error = cg_nudge_pid1(m->host->root),
-				       });
+	event_tell(EVENT_WRITER_STUCK, .who = message_who(m), .from = m->control.kernel.mem_max,
+		   .error = cg_nudge_pid1(m->host->root));
 }
 
 void stuck_forget(struct managed *m)

@@ -75,8 +75,7 @@ static void on_trouble(void *ctx, int error, unsigned status, const char *text)
 	daemon_wake(c->wake);
 	pods_set_live(c->pods, false);
 	snprintf(c->watch_trouble, sizeof c->watch_trouble, "%s", text);
-	event_daemon(EVENT_API_LOST,
-		     &(struct daemon_event){.detail = c->watch_trouble, .error = error});
+	event_tell(EVENT_API_LOST, .detail = c->watch_trouble, .error = error);
 	c->bounds_due = true;
 	cluster_bounds_tick(c, false);
 }
@@ -88,7 +87,7 @@ static void on_healthy(void *ctx)
 	daemon_wake(c->wake);
 	pods_set_live(c->pods, true);
 	if (c->watch_trouble[0] != '\0')
-		event_daemon(EVENT_API_BACK, &(struct daemon_event){.count = c->pods->count});
+		event_tell(EVENT_API_BACK, .count = c->pods->count);
 	c->watch_trouble[0] = '\0';
 	reporter_alive(c->reporter, c->wake->now);
 	cluster_ranges_first(c);
@@ -107,7 +106,7 @@ static void on_skipped(void *ctx, const struct kube_skipped *s)
 	else
 		pods_seen(c->pods, s->uid);
 	if (s->first_time)
-		event_daemon(EVENT_API_OBJECT_BAD, &(struct daemon_event){.detail = s->text});
+		event_tell(EVENT_API_OBJECT_BAD, .detail = s->text);
 }
 
 /* Are there records that vscaled would drop after an outdated list? */
@@ -201,7 +200,7 @@ int cluster_start(struct pods *pods, struct cluster **ret)
 		return r;
 	}
 	if (account.insecure)
-		event_daemon(EVENT_API_INSECURE, &(struct daemon_event){.file = k->kubeconfig});
+		event_tell(EVENT_API_INSECURE, .file = k->kubeconfig);
 	c = calloc(1, sizeof *c);
 	if (c == NULL) {
 		kube_config_free(&account);

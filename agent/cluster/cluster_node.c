@@ -109,5 +109,5 @@ void cluster_node_check(struct cluster *c)
 	if (c->host->name_wrong || c->wake->now - c->nowhere_since < DOUBT_USEC)
 		return;
 	host_set_name_wrong(c->host, true);
-	event_daemon(EVENT_NODE_NAME_WRONG, &(struct daemon_event){.detail = c->node});
+	event_tell(EVENT_NODE_NAME_WRONG, .detail = c->node);
 }

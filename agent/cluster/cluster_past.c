@@ -150,8 +150,7 @@ static void failed(struct cluster_past *p, int kind, const char *what)
 	if (p->trouble == kind)
 		return;
 	p->trouble = kind;
-	event_daemon(EVENT_PAST_FAILED,
-		     &(struct daemon_event){.file = kube_client_server(p->client), .detail = what});
+	event_tell(EVENT_PAST_FAILED, .file = kube_client_server(p->client), .detail = what);
 }
 
 static const struct past_series *of_need(const struct managed *m, const struct past_series *series,
@@ -182,8 +181,7 @@ static void give(struct cluster_past *p)
 			continue;
 		control_add_past(&m->control, &c->config->tuning, of_need(m, series, RESOURCE_CPU),
 				 of_need(m, series, RESOURCE_MEMORY));
-		event_unit(EVENT_PAST_ADDED,
-			   &(struct unit_event){.who = message_who(m), .detail = detail});
+		event_tell(EVENT_PAST_ADDED, .who = message_who(m), .detail = detail);
 	}
 }
 
@@ -339,8 +337,7 @@ void cluster_past_start(struct cluster *c)
 		    ? -ENOMEM
 		    : kube_client_new(c->wake->event, &server, USER_AGENT, &p->client);
 	if (r < 0) {
-		event_daemon(EVENT_PAST_FAILED,
-			     &(struct daemon_event){.file = from->url, .detail = strerror(-r)});
+		event_tell(EVENT_PAST_FAILED, .file = from->url, .detail = strerror(-r));
 		free(p);
 		return;
 	}

@@ -132,7 +132,7 @@ static void refused(struct cluster *c, const struct pod *p, enum recreate_answer
 	f->told = why;
 	snprintf(text, sizeof text, "%s%s%s", recreate_texts[why], detail[0] != '\0' ? ": " : "",
 		 detail);
-	message_eviction_refused(p, text);
+	event_tell(EVENT_EVICTION_REFUSED, .who = message_pod(p->spec), .detail = text);
 	recorder_note(c->recorder, p->spec, "Warning", "EvictionRefused", "Evict", text,
 		      c->wake->now, c->wake->now_real);
 }
@@ -141,7 +141,7 @@ static void evicted(struct cluster *c, const struct pod *p)
 {
 	const char *why = c->recreate->why;
 
-	message_evicted(p, why);
+	event_tell(EVENT_POD_EVICTED, .who = message_pod(p->spec), .detail = why);
 	recorder_note(c->recorder, p->spec, "Normal", "Evicted", "Evict", why, c->wake->now,
 		      c->wake->now_real);
 }
@@ -150,7 +150,7 @@ static void denied(struct cluster *c)
 {
 	c->recreate->next_at = c->wake->now + DENIED_USEC;
 	if (!c->recreate->denied)
-		message_evictions_denied();
+		event_tell(EVENT_EVICTIONS_DENIED);
 	c->recreate->denied = true;
 }
 

@@ -63,7 +63,8 @@ static void on_refused(void *ctx, const char *uid, size_t container, enum resour
 	reporter_hurry(c->reporter, uid);
 	if (m == NULL)
 		return;
-	message_refused(m, resource, text);
+	event_tell(EVENT_REPORT_REFUSED, .who = message_who(m), .resource = resource,
+		   .from = m->control.resource[resource].limit, .detail = text);
 	pod_set_bounds(m);
 }
 
@@ -258,7 +259,7 @@ static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 	daemon_wake(c->wake);
 	if (p == NULL)
 		return;
-	message_ratified(p, generation);
+	event_tell(EVENT_REPORT_RATIFIED, .who = message_pod(p->spec), .count = generation);
 	/* A resize that a former run of the daemon sent has no time here, and gets no Event. */
 	if (sent_at != 0) {
 		counters_took(&c->tally->apply[BACKEND_API], c->wake->now - sent_at);
@@ -287,7 +288,7 @@ static void on_contested(void *ctx, const char *uid, const char *text)
 	daemon_wake(c->wake);
 	if (p == NULL)
 		return;
-	message_contested_limit(p, text);
+	event_tell(EVENT_MEMORY_CONTESTED, .who = message_pod(p->spec), .detail = text);
 	note(c, p->spec, "Warning", "MemoryLimitContested", "Resize", text);
 }
 
@@ -298,7 +299,7 @@ static void on_trouble(void *ctx, const char *text)
 	daemon_wake(c->wake);
 	snprintf(c->write_trouble, sizeof c->write_trouble, "%s", text != NULL ? text : "");
 	if (text != NULL)
-		event_daemon(EVENT_API_REFUSES, &(struct daemon_event){.detail = text});
+		event_tell(EVENT_API_REFUSES, .detail = text);
 }
 
 static void on_wake(void *ctx)

@@ -41,7 +41,7 @@ static void report_denied(struct cluster *c, enum refresh_kind kind)
 	if (c->denied & (1u << kind))
 		return;
 	c->denied |= 1u << kind;
-	event_daemon(kinds[kind].event, &(struct daemon_event){.detail = kinds[kind].detail});
+	event_tell(kinds[kind].event, .detail = kinds[kind].detail);
 }
 
 bool refresh_answered(struct cluster *c, enum refresh_kind kind, struct refresh *r,

@@ -197,7 +197,7 @@ static void give_way(struct external_write *l, enum resource r, const struct dri
 {
 	struct managed *m = l->unit;
 
-	message_drift(m, r, f, DRIFT_GIVE_WAY, NULL);
+	message_drift(m, r, f, EVENT_DRIFT_GAVE_WAY, NULL);
 	managed_set_state(m, UNIT_GAVE_WAY, "an external writer keeps changing a limit");
 	control_suspend(&m->control, r);
 	if (r == RESOURCE_CPU)
@@ -226,7 +226,7 @@ static void adopt(struct external_write *l, enum resource r, const struct drift_
 	uint32_t bits =
 		r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH;
 
-	message_drift(m, r, f, DRIFT_ADOPT, NULL);
+	message_drift(m, r, f, EVENT_DRIFT_ADOPTED, NULL);
 	control_adopt(&m->control, &found, r, &l->x);
 	property_take_over(m, bits);
 	property_read_dropins(m);
@@ -280,7 +280,7 @@ static void reassert(struct external_write *l, enum resource r, const struct dri
 		m->table->tally->reverted[writer]++;
 	if (!own_echo) {
 		drift_count_replaced(m, r);
-		message_drift(m, r, f, DRIFT_REASSERT, by);
+		message_drift(m, r, f, EVENT_DRIFT_REASSERTED, by);
 	}
 	if (r == RESOURCE_MEMORY && keeps_headroom(m, &l->held))
 		control_set_kernel_memory(&m->control, m->control.kernel.mem_max, l->held.mem_high);

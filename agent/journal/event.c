@@ -101,64 +101,30 @@ static void put_own(struct draft *d, usec_t own_usec)
 	event_put(d, VALUE_OWN, d->own, NULL);
 }
 
-static const char *resource_word(enum resource r)
+void event_write(enum event_kind kind, const struct event *e)
 {
-	static const char *const words[RESOURCE_COUNT] = {
-		[RESOURCE_CPU] = "cpu", [RESOURCE_MEMORY] = "memory"};
-
-	return words[r];
-}
-
-void event_change(enum event_kind kind, const struct change_event *e)
-{
-	struct draft d = {.record.kind = kind};
+	struct draft d = {.record = {.kind = kind, .why = e->detail}};
+	bool limit = event_allowed(&d, VALUE_RESOURCE);
 
 	put_who(&d, &e->who);
-	put_text(&d, VALUE_RESOURCE, resource_word(e->resource));
-	put_amount(&d, VALUE_FROM, e->resource, e->from);
+	put_text(&d, VALUE_RESOURCE, resource_names[e->resource]);
+	if (limit || e->from != 0)
+		put_amount(&d, VALUE_FROM, limit ? e->resource : RESOURCE_MEMORY, e->from);
 	put_amount(&d, VALUE_TO, e->resource, e->to);
-	put_text(&d, VALUE_DETAIL, e->detail);
-	put_text(&d, VALUE_BY, e->by);
-	put_span(&d, (int64_t)e->span_usec);
-	put_own(&d, e->own_usec);
-	put_error(&d, e->error);
-	d.record.why = e->detail;
 	if (e->reason != REASON_NONE) {
 		put_text(&d, VALUE_REASON, reason_name(e->reason));
 		d.record.why = e->detail ? e->detail : reason_text(e->reason);
 	}
-	event_log_emit(&d.record);
-}
-
-void event_unit(enum event_kind kind, const struct unit_event *e)
-{
-	struct draft d = {.record.kind = kind};
-
-	put_who(&d, &e->who);
-	put_text(&d, VALUE_MODE, e->mode);
 	put_text(&d, VALUE_DETAIL, e->detail);
-	put_text(&d, VALUE_FILE, e->file);
 	put_text(&d, VALUE_BY, e->by);
-	if (e->limit_bytes != 0)
-		put_amount(&d, VALUE_FROM, RESOURCE_MEMORY, e->limit_bytes);
-	put_count(&d, e->count);
-	put_span(&d, (int64_t)e->span_usec);
-	put_error(&d, e->error);
-	event_log_emit(&d.record);
-}
-
-void event_daemon(enum event_kind kind, const struct daemon_event *e)
-{
-	struct draft d = {.record.kind = kind};
-
-	put_text(&d, VALUE_VERSION, e->version);
+	put_text(&d, VALUE_MODE, e->mode);
 	put_text(&d, VALUE_FILE, e->file);
-	put_text(&d, VALUE_CGROUP, e->cgroup);
-	put_text(&d, VALUE_DETAIL, e->detail);
+	put_text(&d, VALUE_VERSION, e->version);
 	put_text(&d, VALUE_HINT, e->hint);
 	put_text(&d, VALUE_OUTCOME, e->kept ? "the last good configuration stays" : "not started");
 	put_count(&d, e->count);
 	put_span(&d, e->span_usec);
+	put_own(&d, e->own_usec);
 	put_error(&d, e->error);
 	event_log_emit(&d.record);
 }

@@ -36,7 +36,7 @@ enum event_kind {
 	EVENT_CEILING_REACHED, /* to: the ceiling */
 	EVENT_MEMORY_DENIED,   /* from: what the node has memory for; to: what it asked for */
 	EVENT_OOM_KILL,
-	EVENT_WRITER_STUCK,     /* limit_bytes: memory.max now; error: PID 1 could not be woken */
+	EVENT_WRITER_STUCK,     /* from: memory.max now; error: PID 1 could not be woken */
 	EVENT_DRIFT_REASSERTED, /* from: the external writer's value; to: the held limit */
 	EVENT_DRIFT_ADOPTED,    /* from: the held limit; to: the external writer's value */
 	EVENT_DRIFT_GAVE_WAY,   /* likewise */

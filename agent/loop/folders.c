@@ -112,7 +112,7 @@ static int reopen_state(struct daemon *d)
 
 static void removed(const char *file, const char *what)
 {
-	event_daemon(EVENT_FILE_REMOVED, &(struct daemon_event){.file = file, .detail = what});
+	event_tell(EVENT_FILE_REMOVED, .file = file, .detail = what);
 }
 
 /* An error that persists is reported once in this time. */

@@ -134,7 +134,7 @@ static int on_tick(sd_event_source *s, uint64_t due, void *userdata)
 	lag = d->wake.ticked_at - MIN(d->wake.ticked_at, l->timer.wanted);
 	counters_took(&d->tally.loop_lag, lag);
 	if (lag > LAG_WARN_USEC)
-		event_daemon(EVENT_SLOW_LOOP, &(struct daemon_event){.span_usec = (int64_t)lag});
+		event_tell(EVENT_SLOW_LOOP, .span_usec = (int64_t)lag);
 	/* Missed ticks are not made up for. */
 	l->timer.wanted = MAX(due + interval, d->wake.ticked_at + interval / 2);
 	sd_event_source_set_time(s, MAX(l->timer.wanted, d->wake.ticked_at + pause));
@@ -164,9 +164,9 @@ static int host_start(struct loop *l, const struct loop_options *o)
 		return r;
 	}
 	if (d->host.cg.kernel_old)
-		event_daemon(EVENT_KERNEL_OLD, &(struct daemon_event){.detail = d->host.cg.kernel});
+		event_tell(EVENT_KERNEL_OLD, .detail = d->host.cg.kernel);
 	if (!d->host.cg.psi)
-		event_daemon(EVENT_PSI_MISSING, &(struct daemon_event){0});
+		event_tell(EVENT_PSI_MISSING);
 	r = host_open(&d->host);
 	if (r < 0)
 		return r;
@@ -198,8 +198,7 @@ static int on_stop(sd_event_source *, const struct signalfd_siginfo *si, void *u
 	daemon_wake(&d->wake);
 	if (l->stop_by != 0)
 		return sd_event_exit(d->wake.event, 0);
-	event_daemon(EVENT_STOPPING,
-		     &(struct daemon_event){.detail = strsignal((int)si->ssi_signo)});
+	event_tell(EVENT_STOPPING, .detail = strsignal((int)si->ssi_signo));
 	notify_send(NOTIFY_STOPPING, NULL, 0);
 	l->stop_by = d->wake.now + STOP_WAIT_USEC;
 	return sd_event_add_time(d->wake.event, NULL, CLOCK_BOOTTIME, d->wake.now, 0, on_stop_timer,
@@ -411,9 +410,8 @@ int loop_run(struct loop *l)
 	struct daemon *d = &l->daemon;
 	int r;
 
-	event_daemon(EVENT_STARTED, &(struct daemon_event){.version = VSCALED_VERSION,
-							   .file = l->reload.source.path,
-							   .cgroup = d->host.cg.mount});
+	event_tell(EVENT_STARTED, .version = VSCALED_VERSION, .file = l->reload.source.path,
+		   .who.cgroup = d->host.cg.mount);
 	notify_send(NOTIFY_READY, NULL, 0);
 	/* The clock begins now: the time of the start does not count as lag of the loop. */
 	daemon_wake(&d->wake);

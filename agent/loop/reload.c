@@ -79,10 +79,8 @@ void reload_config(struct reload *reload)
 		config_replace(&d->config, &fresh);
 		config_source_loaded(&reload->source, d->wake.now_real);
 		d->tally.reloads++;
-		event_daemon(EVENT_CONFIG_LOADED,
-			     &(struct daemon_event){.file = reload->source.path,
-						    .count = d->config.unit_count,
-						    .detail = later});
+		event_tell(EVENT_CONFIG_LOADED, .file = reload->source.path,
+			   .count = d->config.unit_count, .detail = later);
 		if (other_log)
 			log_start(d);
 		histories_follow(d);

@@ -24,6 +24,6 @@ int unsupported_host(struct daemon *d)
 		return -ENOTSUP;
 	}
 	host_set_unsupported(&d->host, words[d->host.cg.mode]);
-	event_daemon(EVENT_NODE_UNSUPPORTED, &(struct daemon_event){.detail = why, .hint = hint});
+	event_tell(EVENT_NODE_UNSUPPORTED, .detail = why, .hint = hint);
 	return 0;
 }

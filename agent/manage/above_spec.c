@@ -59,13 +59,8 @@ static void report_overcommit(struct managed *m, const struct kube_container *c,
 	snprintf(reason, sizeof reason, "%s%s%.300s",
 		 held_out ? "growth can be held no longer; " : "", what,
 		 message != NULL ? message : why(m, c));
-	event_change(EVENT_MEMORY_ABOVE_SPEC, &(struct change_event){
-						      .who = message_who(m),
-						      .resource = RESOURCE_MEMORY,
-						      .from = held,
-						      .to = use_bytes,
-						      .detail = reason,
-					      });
+	event_tell(EVENT_MEMORY_ABOVE_SPEC, .who = message_who(m), .resource = RESOURCE_MEMORY,
+		   .from = held, .to = use_bytes, .detail = reason);
 	snprintf(text, sizeof text,
 		 "%s uses %s of memory, %s %s (%.300s): any resize of the pod can end in an OOM "
 		 "kill",

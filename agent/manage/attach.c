@@ -171,8 +171,7 @@ static bool descriptors_low(struct unit_table *t, int newest)
 		   (rlim_t)newest + 1 > files.rlim_cur / 5 * 4;
 
 	if (low && !t->files_low)
-		event_daemon(EVENT_DESCRIPTORS_LOW,
-			     &(struct daemon_event){.count = files.rlim_cur});
+		event_tell(EVENT_DESCRIPTORS_LOW, .count = files.rlim_cur);
 	t->files_low = low;
 	return low;
 }
@@ -186,7 +185,7 @@ static void say_lacks(struct unit_table *t, const struct cg *cg)
 	cg_lacks(cg_dirfd(cg), text, sizeof text);
 	t->lacks_said = text[0] != '\0';
 	if (t->lacks_said)
-		event_daemon(EVENT_KERNEL_LACKS, &(struct daemon_event){.detail = text});
+		event_tell(EVENT_KERNEL_LACKS, .detail = text);
 }
 
 int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret)

@@ -87,13 +87,8 @@ static void report_denial(struct managed *m)
 
 	m->table->tally->denials++;
 	figures(m, why, sizeof why);
-	event_change(EVENT_MEMORY_DENIED, &(struct change_event){
-						  .who = message_who(m),
-						  .resource = RESOURCE_MEMORY,
-						  .from = v->allowed,
-						  .to = v->desired,
-						  .detail = why,
-					  });
+	event_tell(EVENT_MEMORY_DENIED, .who = message_who(m), .resource = RESOURCE_MEMORY,
+		   .from = v->allowed, .to = v->desired, .detail = why);
 	if (m->pod != NULL && denied_text(m, why, sizeof why)) {
 		snprintf(text, sizeof text, "%s memory: %s", pod_container_of(m), why);
 		pod_warn(m->pod, "MemoryDenied", "Resize", text);

@@ -9,7 +9,7 @@ int inotify_without(struct inotify *i, int r)
 	if (r != -EMFILE && r != -ENFILE && r != -ENOSPC && r != -ENOMEM)
 		return r;
 	if (!i->incomplete)
-		event_daemon(EVENT_INOTIFY_MISSING, &(struct daemon_event){.error = r});
+		event_tell(EVENT_INOTIFY_MISSING, .error = r);
 	i->incomplete = true;
 	return 0;
 }

@@ -25,6 +25,11 @@ struct event_who message_who(const struct managed *m)
 	};
 }
 
+struct event_who message_pod(const struct kube_pod *s)
+{
+	return (struct event_who){.namespace = s->namespace, .pod = s->name};
+}
+
 static uint64_t amount(const struct change *s, uint64_t value)
 {
 	return s->knob == KNOB_CPU_MAX ? cpu_milli_of(value, s->period_usec) : value;
@@ -64,19 +69,13 @@ void message_summed(struct managed *m, bool now)
 {
 	char detail[DECISION_TEXT_BYTES];
 	struct summed_steps *sum = &m->reported.summed;
-	struct change_event e = {
-		.who = message_who(m),
-		.resource = RESOURCE_MEMORY,
-		.from = sum->from,
-		.to = sum->why.to,
-		.reason = sum->why.reason,
-		.detail = detail,
-	};
 
 	if (sum->since == 0 || (!now && m->wake->now - sum->since < SUM_UP_USEC))
 		return;
 	decision_text(&sum->why, RESOURCE_MEMORY, detail);
-	event_change(EVENT_LIMIT_LOWERED, &e);
+	event_tell(EVENT_LIMIT_LOWERED, .who = message_who(m), .resource = RESOURCE_MEMORY,
+		   .from = sum->from, .to = sum->why.to, .reason = sum->why.reason,
+		   .detail = detail);
 	*sum = (struct summed_steps){0};
 }
 
@@ -113,37 +112,31 @@ static bool sum_up(const struct done_step *done)
 	return true;
 }
 
+static enum event_kind step_kind(const struct done_step *done)
+{
+	if (done->outcome < 0)
+		return EVENT_LIMIT_FAILED;
+	if (done->outcome == APPLY_REFUSED)
+		return EVENT_LIMIT_REFUSED;
+	if (done->step.reason == REASON_SHRINK_UNDONE)
+		return EVENT_LIMIT_UNDONE;
+	return change_lowers(&done->step) ? EVENT_LIMIT_LOWERED : EVENT_LIMIT_RAISED;
+}
+
 static void write_step(const struct done_step *done)
 {
 	const struct change *s = &done->step;
 	enum resource r = knobs[s->knob].resource;
 	char detail[DECISION_TEXT_BYTES];
-	struct change_event e = {
-		.who = message_who(done->unit),
-		.resource = r,
-		.from = amount(s, s->from),
-		.to = amount(s, s->to),
-		.reason = (enum reason)s->reason,
-		.detail = has_entry(s) ? detail : NULL,
-		.span_usec = done->took[SINCE_DUE],
-		.own_usec = done->took[SINCE_WAKE],
-	};
 
 	if (sum_up(done))
 		return;
 	decision_text(&done->why, r, detail);
-	if (done->outcome < 0) {
-		e.error = done->outcome;
-		event_change(EVENT_LIMIT_FAILED, &e);
-	} else if (done->outcome == APPLY_REFUSED) {
-		event_change(EVENT_LIMIT_REFUSED, &e);
-	} else if (s->reason == REASON_SHRINK_UNDONE) {
-		event_change(EVENT_LIMIT_UNDONE, &e);
-	} else if (change_lowers(s)) {
-		event_change(EVENT_LIMIT_LOWERED, &e);
-	} else {
-		event_change(EVENT_LIMIT_RAISED, &e);
-	}
+	event_tell(step_kind(done), .who = message_who(done->unit), .resource = r,
+		   .from = amount(s, s->from), .to = amount(s, s->to),
+		   .reason = (enum reason)s->reason, .detail = has_entry(s) ? detail : NULL,
+		   .span_usec = (int64_t)done->took[SINCE_DUE], .own_usec = done->took[SINCE_WAKE],
+		   .error = MIN(done->outcome, 0));
 }
 
 void message_steps(struct unit_table *t)
@@ -162,33 +155,22 @@ void message_headroom(struct managed *m, uint64_t to)
 		.use = mem_use(&c->last),
 		.slope_bps = c->mem.slope_bps,
 	};
-	struct change_event e = {
-		.who = message_who(m),
-		.resource = RESOURCE_MEMORY,
-		.from = c->kernel.mem_max,
-		.to = to,
-		.reason = why.reason,
-		.detail = detail,
-	};
 
 	decision_text(&why, RESOURCE_MEMORY, detail);
-	event_change(EVENT_PROPERTY_HEADROOM, &e);
+	event_tell(EVENT_PROPERTY_HEADROOM, .who = message_who(m), .resource = RESOURCE_MEMORY,
+		   .from = c->kernel.mem_max, .to = to, .reason = why.reason, .detail = detail);
 }
 
 void message_ceiling(struct managed *m, enum resource r)
 {
-	struct change_event e = {
-		.who = message_who(m),
-		.resource = r,
-		.to = control_ceiling(&m->control, &m->config->tuning, r, m->host->cpu_milli),
-		.reason = r == RESOURCE_CPU ? REASON_THROTTLED : REASON_MEMORY_GROWTH,
-	};
+	uint64_t to = control_ceiling(&m->control, &m->config->tuning, r, m->host->cpu_milli);
+	uint64_t unratified = control_unratified(&m->control);
+	bool below = r == RESOURCE_MEMORY && unratified < to;
 
-	if (r == RESOURCE_MEMORY && control_unratified(&m->control) < e.to) {
-		e.to = control_unratified(&m->control);
-		e.detail = blocked_reason_text(BLOCKED_UNRATIFIED);
-	}
-	event_change(EVENT_CEILING_REACHED, &e);
+	event_tell(EVENT_CEILING_REACHED, .who = message_who(m), .resource = r,
+		   .to = below ? unratified : to,
+		   .reason = r == RESOURCE_CPU ? REASON_THROTTLED : REASON_MEMORY_GROWTH,
+		   .detail = below ? blocked_reason_text(BLOCKED_UNRATIFIED) : NULL);
 }
 
 /* Growth is raised for when it would reach the limit within a second: for a longer time without a
@@ -200,85 +182,53 @@ void message_oom(struct managed *m, uint64_t kills)
 	const struct oom_kill *k = &m->control.kill;
 	char detail[192] = "", held[HUMAN_SIZE], use[HUMAN_SIZE], span[HUMAN_SIZE];
 	const char *by = m->reported.killed_by;
-	bool lowered = k->at != 0 && k->limit < k->held;
-	bool late = k->at == m->wake->now && k->unseen_usec > LATE_USEC;
+	uint64_t limit = k->at != 0 ? k->limit : m->control.kernel.mem_max;
 	size_t n;
-	struct unit_event e = {
-		.who = message_who(m),
-		.limit_bytes = k->at != 0 ? k->limit : m->control.kernel.mem_max,
-		.detail = lowered || by != NULL || late ? detail : NULL,
-		.count = kills,
-	};
 
-	if (by != NULL && !lowered) {
-		e.limit_bytes = m->reported.killed_at;
-		snprintf(detail, sizeof detail, "for the memory of %s, not for its own limit", by);
-	} else if (lowered) {
+	if (k->at != 0 && k->limit < k->held) {
 		snprintf(detail, sizeof detail,
 			 "an external writer had lowered %s from %s; %s in use",
 			 k->pod ? "the pod's memory.max" : "memory.max",
 			 human_amount(RESOURCE_MEMORY, k->held, held),
 			 human_amount(RESOURCE_MEMORY, k->use, use));
+	} else if (by != NULL) {
+		limit = m->reported.killed_at;
+		snprintf(detail, sizeof detail, "for the memory of %s, not for its own limit", by);
 	}
 	n = strlen(detail);
-	if (late) {
+	if (k->at == m->wake->now && k->unseen_usec > LATE_USEC) {
 		snprintf(detail + n, sizeof detail - n, "%svscaled had not looked at it for %s",
 			 n > 0 ? "; " : "", human_span(k->unseen_usec, span));
 		m->table->tally->late_kills += kills;
 	}
-	event_unit(EVENT_OOM_KILL, &e);
+	event_tell(EVENT_OOM_KILL, .who = message_who(m), .from = limit,
+		   .detail = detail[0] != '\0' ? detail : NULL, .count = kills);
 }
 
 void message_drift(struct managed *m, enum resource r, const struct drift_facts *f,
-		   enum drift_action action, const char *by)
+		   enum event_kind kind, const char *by)
 {
-	struct change_event e = {
-		.who = message_who(m),
-		.resource = r,
-		.from = f->expected,
-		.to = f->observed,
-		.by = by,
-	};
+	bool again = kind == EVENT_DRIFT_REASSERTED;
 
 	if (r == RESOURCE_MEMORY)
 		message_summed(m, true);
-	switch (action) {
-	case DRIFT_ADOPT:
-		event_change(EVENT_DRIFT_ADOPTED, &e);
-		return;
-	case DRIFT_GIVE_WAY:
-		event_change(EVENT_DRIFT_GAVE_WAY, &e);
-		return;
-	default:
-		e.from = f->observed;
-		e.to = f->expected;
-		event_change(EVENT_DRIFT_REASSERTED, &e);
-		return;
-	}
-}
-
-static void originals_text(const struct control *c, size_t size, char *ret)
-{
-	char cpu[HUMAN_SIZE], memory[HUMAN_SIZE];
-
-	snprintf(ret, size, "cpu %s, memory %s",
-		 human_amount(RESOURCE_CPU, c->resource[RESOURCE_CPU].original, cpu),
-		 human_amount(RESOURCE_MEMORY, c->resource[RESOURCE_MEMORY].original, memory));
+	event_tell(kind, .who = message_who(m), .resource = r,
+		   .from = again ? f->observed : f->expected,
+		   .to = again ? f->expected : f->observed, .by = by);
 }
 
 void message_managed(struct managed *m)
 {
-	char detail[80];
-	struct unit_event e = {
-		.who = message_who(m),
-		.mode = managed_mode_name(m),
-		.detail = detail,
-	};
+	const struct control_resource *res = m->control.resource;
+	char detail[80], cpu[HUMAN_SIZE], memory[HUMAN_SIZE];
 
 	if (m->kind == UNIT_KIND_POD)
 		return; /* its containers are reported instead */
-	originals_text(&m->control, sizeof detail, detail);
-	event_unit(EVENT_UNIT_MANAGED, &e);
+	snprintf(detail, sizeof detail, "cpu %s, memory %s",
+		 human_amount(RESOURCE_CPU, res[RESOURCE_CPU].original, cpu),
+		 human_amount(RESOURCE_MEMORY, res[RESOURCE_MEMORY].original, memory));
+	event_tell(EVENT_UNIT_MANAGED, .who = message_who(m), .mode = managed_mode_name(m),
+		   .detail = detail);
 }
 
 void message_gone(struct managed *m)
@@ -286,40 +236,7 @@ void message_gone(struct managed *m)
 	/* What was written to it was written before. */
 	message_steps(m->table);
 	if (m->kind != UNIT_KIND_POD)
-		event_unit(EVENT_UNIT_GONE, &(struct unit_event){.who = message_who(m)});
-}
-
-void message_unmanaged(struct managed *m, const char *why)
-{
-	event_unit(EVENT_UNIT_UNMANAGED,
-		   &(struct unit_event){.who = message_who(m), .detail = why});
-}
-
-void message_originals_recovered(struct managed *m, const char *detail)
-{
-	char text[400];
-
-	escape_copy(detail, text, sizeof text);
-	event_unit(EVENT_ORIGINALS_RECOVERED,
-		   &(struct unit_event){.who = message_who(m), .detail = text});
-}
-
-void message_originals_unknown(struct managed *m, const char *why)
-{
-	event_unit(EVENT_ORIGINALS_UNKNOWN,
-		   &(struct unit_event){.who = message_who(m), .detail = why});
-}
-
-void message_released(struct managed *m, const char *owner)
-{
-	event_unit(EVENT_CGROUP_RELEASED,
-		   &(struct unit_event){.who = message_who(m), .detail = owner});
-}
-
-void message_property_failed(struct managed *m, int error, usec_t span)
-{
-	event_unit(EVENT_PROPERTY_FAILED,
-		   &(struct unit_event){.who = message_who(m), .error = error, .span_usec = span});
+		event_tell(EVENT_UNIT_GONE, .who = message_who(m));
 }
 
 void message_unsaved_baseline(struct unit_table *t, int error)
@@ -331,18 +248,15 @@ void message_unsaved_baseline(struct unit_table *t, int error)
 		    m->control.rule.mode == MODE_OFF)
 			continue;
 		m->originals.unsaved_reported = true;
-		event_unit(EVENT_BASELINE_UNSAVED, &(struct unit_event){
-							   .who = message_who(m),
-							   .file = t->config->paths.state_dir,
-							   .error = error,
-						   });
+		event_tell(EVENT_BASELINE_UNSAVED, .who = message_who(m),
+			   .file = t->config->paths.state_dir, .error = error);
 	}
 }
 
 void message_restored(struct managed *m, const struct restore_result *result)
 {
 	const struct limits *from = &result->from, *to = &result->to;
-	struct change_event e = {
+	struct event e = {
 		.who = message_who(m),
 		.resource = RESOURCE_MEMORY,
 		.from = from->mem_max,
@@ -353,19 +267,19 @@ void message_restored(struct managed *m, const struct restore_result *result)
 	message_summed(m, true);
 	if (result->outcome == RESTORE_LEFT) {
 		e.detail = result->detail;
-		event_change(EVENT_RESTORE_LEFT, &e);
+		event_write(EVENT_RESTORE_LEFT, &e);
 	} else if (result->outcome == RESTORE_FAILED) {
 		e.detail = result->detail;
-		event_change(EVENT_LIMIT_REFUSED, &e);
+		event_write(EVENT_LIMIT_REFUSED, &e);
 	} else if (e.from != e.to) {
-		event_change(EVENT_RESTORED, &e);
+		event_write(EVENT_RESTORED, &e);
 	}
 	e.resource = RESOURCE_CPU;
 	e.detail = NULL;
 	e.from = cpu_milli_of(from->cpu_quota_usec, from->cpu_period_usec);
 	e.to = cpu_milli_of(to->cpu_quota_usec, to->cpu_period_usec);
 	if (result->outcome != RESTORE_FAILED && e.from != e.to)
-		event_change(EVENT_RESTORED, &e);
+		event_write(EVENT_RESTORED, &e);
 }
 
 void message_stray(const char *unit, enum restore_outcome outcome)
@@ -381,89 +295,17 @@ void message_stray(const char *unit, enum restore_outcome outcome)
 			"no longer configured, its original limits could not be restored yet",
 	};
 
-	event_unit(EVENT_UNIT_UNMANAGED,
-		   &(struct unit_event){.who.unit = unit, .detail = details[outcome]});
-}
-
-void message_annotations(const struct pod *p, const char *why)
-{
-	event_unit(EVENT_ANNOTATION_INVALID,
-		   &(struct unit_event){
-			   .who = {.namespace = p->spec->namespace, .pod = p->spec->name},
-			   .detail = why,
-		   });
-}
-
-void message_refused(const struct managed *m, enum resource r, const char *text)
-{
-	event_change(EVENT_REPORT_REFUSED, &(struct change_event){
-						   .who = message_who(m),
-						   .resource = r,
-						   .from = m->control.resource[r].limit,
-						   .detail = text,
-					   });
-}
-
-void message_ratified(const struct pod *p, uint64_t generation)
-{
-	event_unit(EVENT_REPORT_RATIFIED,
-		   &(struct unit_event){
-			   .who = {.namespace = p->spec->namespace, .pod = p->spec->name},
-			   .count = generation,
-		   });
-}
-
-void message_contested_limit(const struct pod *p, const char *detail)
-{
-	event_unit(EVENT_MEMORY_CONTESTED,
-		   &(struct unit_event){
-			   .who = {.namespace = p->spec->namespace, .pod = p->spec->name},
-			   .detail = detail,
-		   });
-}
-
-void message_evicted(const struct pod *p, const char *why)
-{
-	event_unit(EVENT_POD_EVICTED,
-		   &(struct unit_event){
-			   .who = {.namespace = p->spec->namespace, .pod = p->spec->name},
-			   .detail = why,
-		   });
-}
-
-void message_eviction_refused(const struct pod *p, const char *why)
-{
-	event_unit(EVENT_EVICTION_REFUSED,
-		   &(struct unit_event){
-			   .who = {.namespace = p->spec->namespace, .pod = p->spec->name},
-			   .detail = why,
-		   });
-}
-
-void message_rollout_stopped(const struct pod *p, const char *why)
-{
-	event_unit(EVENT_ROLLOUT_STOPPED,
-		   &(struct unit_event){
-			   .who = {.namespace = p->spec->namespace, .pod = p->spec->name},
-			   .detail = why,
-		   });
-}
-
-void message_evictions_denied(void)
-{
-	event_daemon(EVENT_EVICTIONS_DENIED, &(struct daemon_event){0});
+	event_tell(EVENT_UNIT_UNMANAGED, .who.unit = unit, .detail = details[outcome]);
 }
 
 void message_config_errors(const char *file, const struct config_errors *errors, bool kept)
 {
 	for (size_t i = 0; i < errors->count; i++)
-		event_daemon(EVENT_CONFIG_INVALID, &(struct daemon_event){.file = file,
-									  .detail = errors->text[i],
-									  .kept = kept});
+		event_tell(EVENT_CONFIG_INVALID, .file = file, .detail = errors->text[i],
+			   .kept = kept);
 }
 
 void message_unsupported(const char *what, const char *hint, int error)
 {
-	event_daemon(EVENT_HOST_UNSUPPORTED,
-		     &(struct daemon_event){.detail = what, .hint = hint, .error = error});
+	event_tell(EVENT_HOST_UNSUPPORTED, .detail = what, .hint = hint, .error = error);
 }

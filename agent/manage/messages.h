@@ -10,11 +10,12 @@
 
 struct config_errors;
 struct managed;
-struct pod;
+struct kube_pod;
 struct unit_table;
 
-/* For events that are made elsewhere. */
+/* Who: for event_tell(). */
 struct event_who message_who(const struct managed *m);
+struct event_who message_pod(const struct kube_pod *s);
 /* took: of a raise, else zeros. The message is kept until message_steps(). */
 void message_step(struct managed *m, const struct change *s, int outcome,
 		  const usec_t took[SINCE_COUNT]);
@@ -28,31 +29,12 @@ void message_headroom(struct managed *m, uint64_t to);
 void message_ceiling(struct managed *m, enum resource r);
 void message_oom(struct managed *m, uint64_t kills);
 void message_drift(struct managed *m, enum resource r, const struct drift_facts *f,
-		   enum drift_action action, const char *by);
+		   enum event_kind kind, const char *by);
 void message_managed(struct managed *m);
 void message_gone(struct managed *m);
-void message_unmanaged(struct managed *m, const char *why);
-/* detail: the annotation that they come from; why not. */
-void message_originals_recovered(struct managed *m, const char *detail);
-void message_originals_unknown(struct managed *m, const char *why);
-/* Its cgroup is that of another container of the pod. */
-void message_released(struct managed *m, const char *owner);
-void message_property_failed(struct managed *m, int error, usec_t span);
 void message_unsaved_baseline(struct unit_table *t, int error);
 void message_restored(struct managed *m, const struct restore_result *result);
 /* The same for a unit that is not in the table. */
 void message_stray(const char *unit, enum restore_outcome outcome);
-/* The pod's annotations cannot be understood: it stays as it is. */
-void message_annotations(const struct pod *p, const char *why);
-/* The API server did not take a limit: text is its own. */
-void message_refused(const struct managed *m, enum resource r, const char *text);
-/* The kubelet has carried out the resize that was sent. */
-void message_ratified(const struct pod *p, uint64_t generation);
-void message_contested_limit(const struct pod *p, const char *detail);
-void message_evicted(const struct pod *p, const char *why);
-void message_eviction_refused(const struct pod *p, const char *why);
-/* p: a sized pod of it; why: what is stopped and for what. */
-void message_rollout_stopped(const struct pod *p, const char *why);
-void message_evictions_denied(void);
 void message_config_errors(const char *file, const struct config_errors *errors, bool kept);
 void message_unsupported(const char *what, const char *hint, int error);

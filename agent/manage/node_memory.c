@@ -24,7 +24,7 @@
 static void report_unread(struct node_memory *n, int error)
 {
 	if (!n->reported)
-		event_daemon(EVENT_NODE_MEMORY_UNREAD, &(struct daemon_event){.error = error});
+		event_tell(EVENT_NODE_MEMORY_UNREAD, .error = error);
 	n->reported = true;
 }
 

@@ -33,8 +33,7 @@ static int mark_make(const struct records *records)
 static void mark_result(struct records *records, int r)
 {
 	if (r < 0 && r != records->lost_mark_error)
-		event_daemon(EVENT_STATE_UNSAVED,
-			     &(struct daemon_event){.file = LOST_FILE, .error = r});
+		event_tell(EVENT_STATE_UNSAVED, .file = LOST_FILE, .error = r);
 	records->lost_mark_error = r;
 }
 
@@ -136,18 +135,16 @@ int persist_load(struct records *records)
 	int r = baseline_load(records->dir, aside, &records->baselines);
 
 	if (aside[0] != '\0' || (r < 0 && r != -ENOENT))
-		event_daemon(EVENT_STATE_DAMAGED,
-			     &(struct daemon_event){
-				     .file = baseline_state.name, .detail = aside, .error = r});
+		event_tell(EVENT_STATE_DAMAGED, .file = baseline_state.name, .detail = aside,
+			   .error = r);
 	if (r == -ENOMEM)
 		return r;
 	note_lost(records, r < 0 && config_cluster_wanted(&records->units->config->kubernetes));
 	aside[0] = '\0';
 	r = history_load(records->dir, aside, &records->histories);
 	if (r < 0 && r != -ENOENT)
-		event_daemon(EVENT_STATE_DAMAGED, &(struct daemon_event){.file = history_state.name,
-									 .detail = aside,
-									 .error = r});
+		event_tell(EVENT_STATE_DAMAGED, .file = history_state.name, .detail = aside,
+			   .error = r);
 	records->next_save = records->units->wake->now + records->units->config->clocks.state_usec;
 	return r == -ENOMEM ? r : 0;
 }
@@ -167,7 +164,7 @@ static void save_result(struct records *records, const char *name, int r)
 	}
 	snprintf(records->result, sizeof records->result, "%s: %s", name, strerror(-r));
 	if (changed)
-		event_daemon(EVENT_STATE_UNSAVED, &(struct daemon_event){.file = name, .error = r});
+		event_tell(EVENT_STATE_UNSAVED, .file = name, .error = r);
 }
 
 /* Every unit whose record is on disk may be written to. True: one more than before. */
@@ -235,8 +232,7 @@ static void keep_lift(struct records *r)
 		unlinkat(dir, baseline_lift.name, 0);
 	r->lift_copy_due = result < 0;
 	if (result < 0 && result != r->lift_copy_error)
-		event_daemon(EVENT_STATE_UNSAVED,
-			     &(struct daemon_event){.file = baseline_lift.name, .error = result});
+		event_tell(EVENT_STATE_UNSAVED, .file = baseline_lift.name, .error = result);
 	r->lift_copy_error = MIN(result, 0);
 }
 
@@ -280,8 +276,7 @@ static bool baselines_saved(struct records *r, int result)
 static void rollouts_saved(struct records *r, int result)
 {
 	if (result < 0 && !r->rollouts_failed)
-		event_daemon(EVENT_STATE_UNSAVED,
-			     &(struct daemon_event){.file = rollout_state.name, .error = result});
+		event_tell(EVENT_STATE_UNSAVED, .file = rollout_state.name, .error = result);
 	r->rollouts_failed = result < 0;
 }
 
@@ -312,9 +307,8 @@ void persist_load_rollouts(struct records *r, struct rollout_stops *ret)
 	int error = rollout_stops_load(r->dir, aside, ret);
 
 	if (error < 0 && error != -ENOENT)
-		event_daemon(EVENT_STATE_DAMAGED, &(struct daemon_event){.file = rollout_state.name,
-									 .detail = aside,
-									 .error = error});
+		event_tell(EVENT_STATE_DAMAGED, .file = rollout_state.name, .detail = aside,
+			   .error = error);
 }
 
 bool persist_saved(struct records *records)

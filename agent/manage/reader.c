@@ -93,9 +93,9 @@ static void report_choice(const struct reader *r, bool wanted)
 
 	snprintf(text, sizeof text, "%s (%s)", reader_name(r), r->detail);
 	if (wanted)
-		event_daemon(EVENT_READER_FAILED, &(struct daemon_event){.detail = r->detail});
+		event_tell(EVENT_READER_FAILED, .detail = r->detail);
 	else
-		event_daemon(EVENT_READER_CHOSEN, &(struct daemon_event){.detail = text});
+		event_tell(EVENT_READER_CHOSEN, .detail = text);
 }
 
 static void bpf_start(struct reader *r)

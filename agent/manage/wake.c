@@ -27,7 +27,7 @@ static void follow_clock_step(struct wakeup *w, int64_t step)
 	for (size_t i = 0; i < w->units->count; i++)
 		control_shift_clock(&w->units->items[i]->control, step);
 	w->offset_usec += step;
-	event_daemon(EVENT_CLOCK_JUMPED, &(struct daemon_event){.span_usec = step});
+	event_tell(EVENT_CLOCK_JUMPED, .span_usec = step);
 }
 
 void daemon_host_clock(void *, usec_t *ret_boot, usec_t *ret_real)

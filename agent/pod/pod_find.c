@@ -528,7 +528,7 @@ static void note_unfound(struct pod *p, size_t i, enum unfound u)
 	leave_alone(p, i, unfound_why[u]);
 	unit_update_blocked(m);
 	if (!same)
-		message_unmanaged(m, unfound_why[u]);
+		event_tell(EVENT_UNIT_UNMANAGED, .who = message_who(m), .detail = unfound_why[u]);
 	pod_warn_unmanaged(p, "CgroupMissing", unfound_why[u]);
 	/* Sized by an earlier release of vscaled. */
 	if (u == UNFOUND_PROCESS && persist_has(m) && !m->hand_back.done)

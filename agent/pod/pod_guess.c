@@ -250,7 +250,7 @@ static void release(struct pod *p, size_t i, size_t k)
 	limits_as_spec(&back, c->spec.limit[RESOURCE_CPU]);
 	if (touched && !note_originals(p, m, c, &back))
 		return; /* no memory: the next search tries again */
-	message_released(m, c->name);
+	event_tell(EVENT_CGROUP_RELEASED, .who = message_who(m), .detail = c->name);
 	if (touched)
 		put_back(m, &back);
 	/* What it ran in before does not exist any more: else it would not have been missing. */

@@ -44,9 +44,8 @@ static struct pod *youngest(const struct pods *pods)
 static void note_full(struct pods *pods)
 {
 	if (!pods->observe_full)
-		event_daemon(EVENT_OBSERVATION_FULL,
-			     &(struct daemon_event){
-				     .count = pods->config->kubernetes.observed_containers});
+		event_tell(EVENT_OBSERVATION_FULL,
+			   .count = pods->config->kubernetes.observed_containers);
 	pods->observe_full = true;
 }
 

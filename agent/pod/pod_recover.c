@@ -3,6 +3,7 @@
  * every such loss would multiply the ceiling. They come from the status annotation where that is
  * valid; else the container is not written to. */
 #include "agent/pod/pod_recover.h"
+#include "agent/base/escape.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
 #include "agent/kube/model/published.h"
@@ -33,7 +34,7 @@ static void report_unknown(struct managed *m)
 {
 	char text[512];
 
-	message_originals_unknown(m, unknown_why);
+	event_tell(EVENT_ORIGINALS_UNKNOWN, .who = message_who(m), .detail = unknown_why);
 	snprintf(text, sizeof text, "%s is not managed: %s", pod_container_of(m), unknown_why);
 	pod_warn(m->pod, "OriginalsUnknown", "ReadStatus", text);
 }
@@ -109,6 +110,7 @@ static void recover(struct pod *p, size_t i)
 	const char *text = kube_pod_annotation(p->spec, "status"), *why = unknown_why;
 	struct managed *m = p->members[i].managed;
 	struct kube_originals o;
+	char detail[400];
 	bool known = text != NULL && kube_originals_read(text, c->name, &o) == 0 &&
 		     kube_originals_fit(&o, c, m->container.rule.rule.resources);
 
@@ -117,7 +119,8 @@ static void recover(struct pod *p, size_t i)
 	} else if (known && put_record(m, c, &o) == 0) {
 		originals_set_trust(m, ORIGINALS_TRUSTED);
 		managed_set_state(m, UNIT_WAITING, NULL);
-		message_originals_recovered(m, text);
+		escape_copy(text, detail, sizeof detail);
+		event_tell(EVENT_ORIGINALS_RECOVERED, .who = message_who(m), .detail = detail);
 		return;
 	}
 	if (why == unknown_why && m->state_reason != unknown_why)
@@ -158,13 +161,10 @@ static size_t sized_find(const struct pods *pods, const char *uid)
 
 static void announce_stray(const struct kube_pod *s)
 {
-	event_unit(EVENT_ORIGINALS_UNKNOWN,
-		   &(struct unit_event){
-			   .who = {.namespace = s->namespace, .pod = s->name},
-			   .detail = "it is not annotated, but its spec has values of vscaled, and "
-				     "the saved originals are lost: compare its limits with those "
-				     "of its workload",
-		   });
+	event_tell(EVENT_ORIGINALS_UNKNOWN, .who = message_pod(s),
+		   .detail = "it is not annotated, but its spec has values of vscaled, and "
+			     "the saved originals are lost: compare its limits with those "
+			     "of its workload");
 }
 
 void pod_recover_listed(struct pods *pods, const struct kube_pod *s, bool in_table)

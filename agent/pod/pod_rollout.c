@@ -210,7 +210,7 @@ static void report_stop(const struct pod *p, const struct pod_rollout *r)
 		 (unsigned long long)s.kills, (unsigned long long)s.undos,
 		 (double)tally_throttled_ppm(&s) / 10000, (unsigned long long)u.kills,
 		 (unsigned long long)u.undos, (double)tally_throttled_ppm(&u) / 10000);
-	message_rollout_stopped(p, text);
+	event_tell(EVENT_ROLLOUT_STOPPED, .who = message_pod(p->spec), .detail = text);
 	pod_warn(p, "RolloutStopped", "Rollout", text);
 }
 

@@ -179,7 +179,7 @@ static void report_error(struct pod *p, const char *error)
 	snprintf(p->error, sizeof p->error, "%s", error);
 	if (error[0] == '\0')
 		return;
-	message_annotations(p, p->error);
+	event_tell(EVENT_ANNOTATION_INVALID, .who = message_pod(p->spec), .detail = p->error);
 	snprintf(text, sizeof text, "%s. Until it is corrected %s", p->error,
 		 pod_is_sized(p) ? "the limits stay as they are" : "the pod is not sized");
 	pod_warn(p, "InvalidAnnotation", "ReadAnnotations", text);

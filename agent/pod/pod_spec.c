@@ -85,7 +85,7 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 	node_memory_close(m->table->memory);
 	plan_begin(m->table, &plan);
 	x = daemon_context(m->table, &plan);
-	message_drift(m, r, &f, DRIFT_ADOPT, NULL);
+	message_drift(m, r, &f, EVENT_DRIFT_ADOPTED, NULL);
 	m->table->tally->reverted[WRITER_USER]++;
 	control_adopt(c, &wanted, r, &x);
 	drift_forget_writer(m, r);

@@ -59,8 +59,7 @@ static void note_error(int *last, int e)
 	if (e == -EBUSY)
 		return; /* a disk that stands still: what does not fit is lost */
 	if (e < 0 && e != *last)
-		event_daemon(EVENT_STATE_UNSAVED,
-			     &(struct daemon_event){.file = RECORDER_FILE, .error = e});
+		event_tell(EVENT_STATE_UNSAVED, .file = RECORDER_FILE, .error = e);
 	*last = e;
 }
 

@@ -69,7 +69,7 @@ static void on_bus_connected(void *ctx)
 
 	daemon_wake(t->wake);
 	if (pid1_set_connected(t->pid1))
-		event_daemon(EVENT_BUS_BACK, &(struct daemon_event){0});
+		event_tell(EVENT_BUS_BACK);
 	units_request_list(t);
 }
 
@@ -79,7 +79,7 @@ static void on_bus_disconnected(void *ctx, int error)
 
 	daemon_wake(t->wake);
 	if (pid1_set_lost(t->pid1))
-		event_daemon(EVENT_BUS_LOST, &(struct daemon_event){.error = error});
+		event_tell(EVENT_BUS_LOST, .error = error);
 }
 
 static const struct unit_bus_ops bus_ops = {
@@ -113,7 +113,7 @@ int bus_start(struct unit_table *t, const struct unit_port *port, struct unit_bu
 	}
 	r = unit_bus_new(t->wake->event, NULL, &bus_ops, t, &bus);
 	if (can_do_without(t->config, r)) {
-		event_daemon(EVENT_BUS_ABSENT, &(struct daemon_event){.error = r});
+		event_tell(EVENT_BUS_ABSENT, .error = r);
 		pid1_set_absent(t->pid1);
 		return 0;
 	}

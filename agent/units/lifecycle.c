@@ -98,7 +98,7 @@ int lifecycle_pause(struct unit_table *t, const char *name)
 	if (name == NULL)
 		managed_pause_new(t, true);
 	if (n >= 0)
-		event_unit(EVENT_PAUSED, &(struct unit_event){.who.unit = name});
+		event_tell(EVENT_PAUSED, .who.unit = name);
 	return n;
 }
 
@@ -116,7 +116,7 @@ int lifecycle_resume(struct unit_table *t, const char *name)
 	for (size_t i = 0; i < t->count; i++)
 		unit_update_blocked(t->items[i]);
 	if (n >= 0)
-		event_unit(EVENT_RESUMED, &(struct unit_event){.who.unit = name});
+		event_tell(EVENT_RESUMED, .who.unit = name);
 	return n;
 }
 
@@ -288,7 +288,7 @@ static void given_back(struct managed *m)
 		managed_set_state(m, UNIT_WAITING, NULL);
 	unit_update_blocked(m);
 	if (m->kind != UNIT_KIND_POD)
-		message_unmanaged(m, m->hand_back.why);
+		event_tell(EVENT_UNIT_UNMANAGED, .who = message_who(m), .detail = m->hand_back.why);
 	/* The spec follows the cgroup. */
 	if (m->kind == UNIT_KIND_CONTAINER)
 		pod_report(m->pod);

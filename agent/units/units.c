@@ -186,7 +186,7 @@ void drift_listed(void *ctx, int error, const struct unit_info *units, size_t co
 		return;
 	units_listed(t, units, count);
 	if (pid1_listed(t->pid1)) {
-		event_daemon(EVENT_READY, &(struct daemon_event){.count = t->count});
+		event_tell(EVENT_READY, .count = t->count);
 		footprint_trim();
 	}
 }

@@ -40,7 +40,7 @@ static void record(void)
 
 static void test_change_messages(void)
 {
-	struct change_event e = {
+	struct event e = {
 		.who = {.unit = "web.service", .cgroup = "/system.slice/web.service"},
 		.resource = RESOURCE_CPU,
 		.from = 200,
@@ -50,7 +50,7 @@ static void test_change_messages(void)
 	};
 
 	record();
-	event_change(EVENT_LIMIT_RAISED, &e);
+	event_write(EVENT_LIMIT_RAISED, &e);
 	CHECK_EQ(received.kind, EVENT_LIMIT_RAISED);
 	CHECK_STR(received.message,
 		  "raised web.service cpu 200m -> 380m (throttled 95 % of the last second)");
@@ -63,33 +63,33 @@ static void test_change_messages(void)
 	CHECK_STR(received.values[VALUE_POD], "");
 
 	e.detail = NULL;
-	event_change(EVENT_LIMIT_RAISED, &e);
+	event_write(EVENT_LIMIT_RAISED, &e);
 	CHECK_STR(received.message,
 		  "raised web.service cpu 200m -> 380m (throttled since the last change)");
 	e.reason = REASON_NONE;
 	e.to = LIMIT_MAX;
-	event_change(EVENT_LIMIT_RAISED, &e);
+	event_write(EVENT_LIMIT_RAISED, &e);
 	CHECK_STR(received.message, "raised web.service cpu 200m -> max");
 	CHECK_STR(received.values[VALUE_TO], "max");
 
-	e = (struct change_event){
+	e = (struct event){
 		.who = {.namespace = "default", .pod = "web-0", .container = "app"},
 		.resource = RESOURCE_MEMORY,
 		.from = 64 * MIB,
 		.to = 100 * MIB + 4096,
 		.error = -EBUSY,
 	};
-	event_change(EVENT_LIMIT_LOWERED, &e);
+	event_write(EVENT_LIMIT_LOWERED, &e);
 	CHECK_STR(received.message, "lowered default/web-0/app memory 64.00Mi -> 100.00Mi");
 	CHECK_STR(received.values[VALUE_FROM], "67108864");
 	CHECK_STR(received.values[VALUE_TO], "104861696");
 	CHECK_STR(received.values[VALUE_ERROR], ""); /* not a field of this kind */
-	event_change(EVENT_LIMIT_FAILED, &e);
+	event_write(EVENT_LIMIT_FAILED, &e);
 	CHECK_STR(received.message, "could not write default/web-0/app memory 64.00Mi -> 100.00Mi: "
 				    "Device or resource busy");
 	CHECK_STR(received.values[VALUE_ERROR], "16");
 	e.by = "systemd";
-	event_change(EVENT_DRIFT_REASSERTED, &e);
+	event_write(EVENT_DRIFT_REASSERTED, &e);
 	CHECK_STR(received.message, "external change of default/web-0/app memory to 64.00Mi by "
 				    "systemd, reset to 100.00Mi");
 }
@@ -97,69 +97,62 @@ static void test_change_messages(void)
 static void test_other_messages(void)
 {
 	record();
-	event_daemon(EVENT_STARTED,
-		     &(struct daemon_event){.version = "0.1.0", .file = "/etc/v.yaml"});
+	event_tell(EVENT_STARTED, .version = "0.1.0", .file = "/etc/v.yaml");
 	CHECK_STR(received.message, "vscaled 0.1.0 started, configuration /etc/v.yaml");
-	event_daemon(EVENT_CONFIG_INVALID,
-		     &(struct daemon_event){.file = "/etc/v.yaml",
-					    .detail = "/etc/v.yaml:3: unknown key\n'x'",
-					    .kept = true});
+	event_tell(EVENT_CONFIG_INVALID, .file = "/etc/v.yaml",
+		   .detail = "/etc/v.yaml:3: unknown key\n'x'", .kept = true);
 	CHECK_STR(received.message,
 		  "invalid configuration: /etc/v.yaml:3: unknown key 'x'; the last "
 		  "good configuration stays");
-	event_daemon(EVENT_BUS_LOST, &(struct daemon_event){.error = -ECONNRESET});
+	event_tell(EVENT_BUS_LOST, .error = -ECONNRESET);
 	CHECK_STR(received.message,
 		  "lost the connection to systemd: Connection reset by peer; limits "
 		  "are set in the cgroups only");
-	event_daemon(EVENT_CLOCK_JUMPED,
-		     &(struct daemon_event){.span_usec = -(int64_t)USEC_PER_DAY});
+	event_tell(EVENT_CLOCK_JUMPED, .span_usec = -(int64_t)USEC_PER_DAY);
 	CHECK_STR(received.message, "the wall clock jumped by -24.0 h, history is adjusted");
 	CHECK_STR(received.values[VALUE_SPAN], "-86400000000");
-	event_daemon(EVENT_SLOW_LOOP, &(struct daemon_event){.span_usec = 430000});
+	event_tell(EVENT_SLOW_LOOP, .span_usec = 430000);
 	CHECK_STR(received.message, "one pass took 430.0 ms, limits may be raised late");
-	event_unit(EVENT_PAUSED, &(struct unit_event){.by = "root"});
+	event_tell(EVENT_PAUSED, .by = "root");
 	CHECK_STR(received.message, "paused by root, limits stay as they are");
-	event_unit(EVENT_PAUSED, &(struct unit_event){.who = {.unit = "a.service"}});
+	event_tell(EVENT_PAUSED, .who = {.unit = "a.service"});
 	CHECK_STR(received.message, "paused a.service, limits stay as they are");
-	event_unit(EVENT_OOM_KILL, &(struct unit_event){.who = {.unit = "a.service"},
-							.limit_bytes = 64 * MIB,
-							.count = 2});
+	event_tell(EVENT_OOM_KILL, .who = {.unit = "a.service"}, .from = 64 * MIB, .count = 2);
 	CHECK_STR(received.message, "OOM-killed in a.service at the limit 64.00Mi, processes: 2");
-	event_unit(EVENT_UNIT_MANAGED,
-		   &(struct unit_event){.who = {.unit = "a.service"}, .mode = "Auto"});
+	event_tell(EVENT_UNIT_MANAGED, .who = {.unit = "a.service"}, .mode = "Auto");
 	CHECK_STR(received.message, "managing a.service, mode Auto");
 }
 
 static void test_held_back(void)
 {
-	struct change_event e = {.who = {.unit = "a.service"}, .error = -EIO};
-	struct change_event other = {.who = {.unit = "b.service"}, .error = -EIO};
+	struct event e = {.who = {.unit = "a.service"}, .error = -EIO};
+	struct event other = {.who = {.unit = "b.service"}, .error = -EIO};
 
 	record();
 	for (int i = 0; i < 10; i++)
-		event_change(EVENT_LIMIT_FAILED, &e);
+		event_write(EVENT_LIMIT_FAILED, &e);
 	CHECK_EQ(received.count, 3);
-	event_change(EVENT_LIMIT_FAILED, &other); /* another subject has its own count */
+	event_write(EVENT_LIMIT_FAILED, &other); /* another subject has its own count */
 	CHECK_EQ(received.count, 4);
 	other.resource = RESOURCE_MEMORY;
 	e.resource = RESOURCE_MEMORY;
-	event_change(EVENT_LIMIT_FAILED, &e);
+	event_write(EVENT_LIMIT_FAILED, &e);
 	CHECK_EQ(received.count, 5);
 	e.resource = RESOURCE_CPU;
 	event_log_time(&event_log, 100 * USEC_PER_SEC + EVENT_LIMIT_WINDOW - 1, 0);
-	event_change(EVENT_LIMIT_FAILED, &e);
+	event_write(EVENT_LIMIT_FAILED, &e);
 	CHECK_EQ(received.count, 5);
 	event_log_time(&event_log, 100 * USEC_PER_SEC + EVENT_LIMIT_WINDOW, 0);
-	event_change(EVENT_LIMIT_FAILED, &e);
+	event_write(EVENT_LIMIT_FAILED, &e);
 	CHECK_EQ(received.count, 6);
 	CHECK_STR(received.values[VALUE_REPEATED], "8");
 	CHECK(strstr(received.message, "[and 8 more like it before]") != NULL);
-	event_change(EVENT_LIMIT_FAILED, &e);
+	event_write(EVENT_LIMIT_FAILED, &e);
 	CHECK_EQ(received.count, 7);
 	CHECK_STR(received.values[VALUE_REPEATED], "");
 	/* changes are never held back */
 	for (int i = 0; i < 100; i++)
-		event_change(EVENT_LIMIT_RAISED, &e);
+		event_write(EVENT_LIMIT_RAISED, &e);
 	CHECK_EQ(received.count, 107);
 }
 

@@ -21,7 +21,7 @@ static void read_line(struct event_log *l, char *buf, size_t size)
 	CHECK_EQ(pipe(fds), 0);
 	l->fd = fds[1];
 	event_log_use(l);
-	event_daemon(EVENT_PSI_MISSING, &(struct daemon_event){0});
+	event_tell(EVENT_PSI_MISSING);
 	close(fds[1]);
 	n = read(fds[0], buf, size - 1);
 	buf[MAX(n, 0)] = '\0';

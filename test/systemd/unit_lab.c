@@ -415,13 +415,9 @@ static int sandbox(void)
 
 	logged = event_log_open(&log, &(struct event_log_options){.target = EVENT_TARGET_JOURNAL});
 	event_log_use(&log);
-	event_change(EVENT_LIMIT_RAISED,
-		     &(struct change_event){.who = {.unit = A, .cgroup = "/system.slice/" A},
-					    .resource = RESOURCE_CPU,
-					    .from = 200,
-					    .to = 380,
-					    .reason = REASON_THROTTLED,
-					    .detail = "throttled 95 % of the last second"});
+	event_tell(EVENT_LIMIT_RAISED, .who = {.unit = A, .cgroup = "/system.slice/" A},
+		   .resource = RESOURCE_CPU, .from = 200, .to = 380, .reason = REASON_THROTTLED,
+		   .detail = "throttled 95 % of the last second");
 	notified = notify_send(NOTIFY_READY, "in the sandbox", 0);
 	set = unit_set_now(NULL, A, &wanted, UNIT_PROP_ALL, 20 * USEC_PER_SEC);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
