@@ -144,8 +144,12 @@ static int probe_root(struct cg_host *h)
 	if (r < 0)
 		return r;
 	/* Booted with psi=0 the files are there, and cannot be read. */
-	h->psi = cg_text_read(dir, "cpu.pressure", text) > 0 &&
-		 cg_text_read(dir, "memory.pressure", text) > 0;
+	r = cg_text_read(dir, "cpu.pressure", text);
+	if (r > 0)
+		r = cg_text_read(dir, "memory.pressure", text);
+	if (r < 0 && r != -ENOENT && r != -EOPNOTSUPP && r != -EACCES)
+		return r;
+	h->psi = r > 0;
 	h->writable = faccessat(dir, "cgroup.subtree_control", W_OK, AT_EACCESS) == 0;
 	return 0;
 }
