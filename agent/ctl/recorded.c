@@ -318,13 +318,13 @@ static int history_chart(const struct ctl *c, const char *name)
 	struct recorded_points p = {.name = name};
 	int r = recorded_read(c, recorded_point_add, &p);
 
-	if (r == CTL_OK && p.count < 2)
+	if (r == CTL_OK && p.count >= 2)
+		r = print(c, name, &p);
+	else if (r == CTL_OK)
 		r = ctl_fail(c, CTL_NOT_MANAGED,
 			     "`vscalectl record dump` lists what the recording has; a container "
 			     "is in it some 20 s after it was attached",
 			     "%s is not in the recording", name);
-	if (r == CTL_OK)
-		r = print(c, name, &p);
 	recorded_points_drop(&p);
 	return r;
 }
