@@ -64,7 +64,7 @@ static void test_reconnect(void)
 {
 	struct world w;
 
-	open_world(&w);
+	open_world_deadline(&w, 10 * USEC_PER_SEC);
 	peer_add(&w.peer, "web.service", "active");
 	peer_add(&w.peer, "web-2.service", "active");
 	CHECK(wait_for(&w, &w.received.connected, 1));

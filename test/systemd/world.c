@@ -120,7 +120,7 @@ const struct unit_bus_ops world_ops = {
 	.disconnected = on_disconnected,
 };
 
-void open_world(struct world *w)
+void open_world_deadline(struct world *w, usec_t deadline_usec)
 {
 	char path[64];
 
@@ -131,13 +131,18 @@ void open_world(struct world *w)
 	NEED(peer_open(&w->peer, w->event, path) >= 0);
 	w->options = (struct unit_bus_options){
 		.at = {.private_socket = w->peer.path, .system_socket = "/nonexistent/bus"},
-		.deadline_usec = 400 * MS,
+		.deadline_usec = deadline_usec,
 		.interval_usec = 150 * MS,
 		.debounce_usec = 20 * MS,
 		.backoff_usec = 10 * MS,
 		.backoff_max_usec = 50 * MS,
 	};
 	NEED(unit_bus_new(w->event, &w->options, &world_ops, &w->received, &w->received.bus) == 0);
+}
+
+void open_world(struct world *w)
+{
+	open_world_deadline(w, 400 * MS);
 }
 
 void close_world(struct world *w)

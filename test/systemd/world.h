@@ -35,6 +35,8 @@ struct world {
 };
 
 void open_world(struct world *w);
+/* For a call that must not time out, on a busy machine either. */
+void open_world_deadline(struct world *w, usec_t deadline_usec);
 void close_world(struct world *w);
 usec_t now_usec(void);
 /* Runs the loop until *counter reaches want (true) or 5 s have passed. */
