@@ -21,7 +21,7 @@ struct reader {
 	char detail[2 * CG_PROBE_TEXT_BYTES]; /* which BPF program was loaded, or why not */
 };
 
-/* Loads the BPF programs that the configuration asks for, and logs the outcome. */
+/* Loads the BPF program if the configuration asks for it, and logs the outcome. */
 void reader_start(struct reader *r);
 void reader_stop(struct reader *r);
 /* "bpf", "text". */
