@@ -85,13 +85,13 @@ int ring_flush(struct ring *r)
 int ring_begin(struct ring *r, const void *head, size_t size)
 {
 	struct block_head h = {
-		.magic = MAGIC,
 		.layout = r->layout,
 		.head_bytes = size,
 	};
 	int e = ring_flush(r);
 
 	assert(size <= RING_HEAD_MAX);
+	memcpy(h.magic, MAGIC, sizeof h.magic);
 	/* A gap shows what the block lacks. */
 	h.sequence = r->sequence + (r->written == r->at ? 1 : 2);
 	h.check = check_of_head(&h, head);

@@ -57,17 +57,17 @@ static void begin_pod(uint64_t pod, uint64_t app, uint64_t side)
 
 static const struct restore_result *result_of(const char *name)
 {
+	static const struct restore_result none = {.outcome = RESTORE_OUTCOME_COUNT};
+
 	for (size_t i = 0; i < result_count; i++)
 		if (strcmp(results[i].unit, name) == 0)
 			return &results[i];
-	return NULL;
+	return &none;
 }
 
 static enum restore_outcome outcome_of(const char *name)
 {
-	const struct restore_result *r = result_of(name);
-
-	return r != NULL ? r->outcome : RESTORE_OUTCOME_COUNT;
+	return result_of(name)->outcome;
 }
 
 /* The place of that write among all, or -1. */

@@ -114,7 +114,7 @@ void live_close(struct live *l)
 
 static void burn(void)
 {
-	for (volatile unsigned n = 0;; n++)
+	for (volatile unsigned n = 0;; n = n + 1)
 		;
 }
 

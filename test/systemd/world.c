@@ -24,14 +24,16 @@ static void maybe_free(struct received *h, const char *here)
 static void on_listed(void *ctx, int error, const struct unit_info *units, size_t count)
 {
 	struct received *h = ctx;
+	size_t used = 0;
 
 	h->listed++;
 	h->list_error = error;
 	h->count = count;
 	h->names[0] = '\0';
 	for (size_t i = 0; i < count; i++) {
-		strcat(h->names, units[i].name);
-		strcat(h->names, " ");
+		used += (size_t)snprintf(h->names + used, sizeof h->names - used, "%s ",
+					 units[i].name);
+		NEED(used < sizeof h->names);
 	}
 	if (count > 0) {
 		h->first = units[0];

@@ -15,7 +15,7 @@ struct received {
 	unsigned listed, changed, connected, disconnected, reload_begin, reload_end, sets, gots;
 	int list_error, set_error, got_error, lost_error;
 	size_t count;
-	char names[512];
+	char names[1024];       /* of 40 units in test_unit_bus.c */
 	struct unit_info first; /* strings gone, numbers stay */
 	char first_id[33], first_state[16], first_cgroup[64];
 	struct unit_props stored;
