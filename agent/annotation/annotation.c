@@ -1,49 +1,652 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The annotations of a pod to the rule of one container. */
-#include "agent/annotation/annotation_impl.h"
+/* The annotations of a pod to the rule of one container. Each source (the pod's annotations, its
+ * namespace's, a rule of the configuration, the configuration's defaults) is read by one table of
+ * keys into a struct container_rule with a mask of what it sets; the sources are merged by that
+ * table, from strong to weak. */
+#include "agent/annotation/annotation.h"
 #include "agent/base/escape.h"
+#include "agent/config/config_table.h"
+#include "agent/kube/model/field.h"
+#include "agent/kube/model/names.h"
+#include "policy/laws/boost.h"
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
-int annotation_take(const struct kube_annotation *a, struct pod_settings *w,
-		    struct annotation_error *err)
+#define LIST_NAMES_MAX     64
+#define POLICY_ENTRIES_MAX 64
+#define BLANKS             " \t"
+/* The longest part of a key that is compared with a misspelt one. */
+#define KEY_LENGTH_MAX 32u
+
+/* The first rows of annotation_keys; a bit of struct settings is a row. */
+enum {
+	KEY_MODE,
+	KEY_RESOURCES,
+	KEY_CONTROLLED,
+	KEY_MIN_CPU,
+	KEY_MAX_CPU,
+	KEY_MIN_MEMORY,
+	KEY_MAX_MEMORY,
+};
+#define KEYS_OF_BOUNDS                                                                             \
+	(1u << KEY_MIN_CPU | 1u << KEY_MAX_CPU | 1u << KEY_MIN_MEMORY | 1u << KEY_MAX_MEMORY)
+
+/* What one source sets for a container. */
+struct settings {
+	uint32_t set; /* 1 << row: the others are zero */
+	struct container_rule to;
+};
+
+/* One of policy's containerPolicies; "*": all others. */
+struct container_policy {
+	char name[64];
+	bool off;
+	struct settings settings;
+};
+
+/* One name in `containers`. */
+struct list_name {
+	char name[64];
+	bool exclude;
+};
+
+/* Everything that one source sets. */
+struct pod_settings {
+	struct settings own; /* the explicit keys */
+	size_t name_count;
+	struct list_name name[LIST_NAMES_MAX];
+	size_t policy_count;
+	struct container_policy policy[POLICY_ENTRIES_MAX];
+};
+
+/* Fills err, unless it says something already; -EINVAL. */
+static int __attribute__((format(printf, 2, 3))) bad(struct annotation_error *err,
+						     const char *format, ...)
 {
-	const struct annotation_key *k = annotation_find(a->key);
+	va_list args;
+
+	if (err->text[0] != '\0')
+		return -EINVAL;
+	va_start(args, format);
+	vsnprintf(err->text, sizeof err->text, format, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+/* --- values --- */
+
+static unsigned row_of_bound(int r, bool max)
+{
+	return KEY_MIN_CPU + 2u * (unsigned)r + max;
+}
+
+/* The configuration's key of the same name. */
+static const struct config_key *config_key_of(const struct annotation_key *k)
+{
+	return config_key_find(config_rule_keys, config_rule_key_count, k->key);
+}
+
+/* By the rules of that. */
+static int take_as_config(const struct annotation_key *k, const char *value, struct pod_settings *w,
+			  struct annotation_error *)
+{
+	return config_value_set(config_key_of(k), value, &w->own.to.rule);
+}
+
+static int take_mode(const struct annotation_key *k, const char *value, struct pod_settings *w,
+		     struct annotation_error *err)
+{
+	bool recreate = strcasecmp(value, "InPlaceOrRecreate") == 0;
+
+	w->own.to.in_place_or_recreate = recreate;
+	return take_as_config(k, recreate ? "Auto" : value, w, err);
+}
+
+/* The next word between commas, without the blanks around it; false: an empty or too long one. */
+static bool next_word(const char **at, char *buf, size_t size)
+{
+	const char *s = *at + strspn(*at, BLANKS);
+	size_t n = strcspn(s, ",");
+
+	*at = s[n] == ',' ? s + n + 1 : NULL;
+	while (n > 0 && strchr(BLANKS, s[n - 1]) != NULL)
+		n--;
+	if (n == 0 || n >= size)
+		return false;
+	memcpy(buf, s, n);
+	buf[n] = '\0';
+	return true;
+}
+
+static int take_resources(const struct annotation_key *, const char *value, struct pod_settings *w,
+			  struct annotation_error *)
+{
+	char word[16];
+	uint32_t mask = 0, bit;
+
+	if (strcasecmp(value, "both") == 0) {
+		w->own.to.rule.resources = RESOURCES_BOTH;
+		return 0;
+	}
+	while (value != NULL) {
+		if (!next_word(&value, word, sizeof word))
+			return -EINVAL;
+		bit = strcasecmp(word, "cpu") == 0      ? RESOURCES_CPU
+		      : strcasecmp(word, "memory") == 0 ? RESOURCES_MEMORY
+							: 0;
+		if (bit == 0 || (mask & bit) != 0)
+			return -EINVAL;
+		mask |= bit;
+	}
+	w->own.to.rule.resources = mask;
+	return 0;
+}
+
+static const char *const controlled_names[CONTROLLED_COUNT] = {
+	[CONTROLLED_LIMITS] = "LimitsOnly",
+	[CONTROLLED_REQUESTS_AND_LIMITS] = "RequestsAndLimits",
+	[CONTROLLED_REQUESTS] = "RequestsOnly",
+};
+
+static int parse_controlled(const char *text, enum controlled_values *ret)
+{
+	for (int i = 0; i < CONTROLLED_COUNT; i++)
+		if (strcasecmp(controlled_names[i], text) == 0) {
+			*ret = (enum controlled_values)i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+static int take_controlled(const struct annotation_key *, const char *value, struct pod_settings *w,
+			   struct annotation_error *)
+{
+	return parse_controlled(value, &w->own.to.controlled);
+}
+
+static int take_containers(const struct annotation_key *, const char *value, struct pod_settings *w,
+			   struct annotation_error *)
+{
+	char word[1 + sizeof w->name[0].name];
+
+	while (value != NULL) {
+		struct list_name *n = &w->name[w->name_count];
+		bool exclude;
+
+		if (w->name_count == LIST_NAMES_MAX || !next_word(&value, word, sizeof word))
+			return -EINVAL;
+		exclude = word[0] == '-';
+		if (!kube_is_label(word + exclude) && strcmp(word, "*") != 0)
+			return -EINVAL;
+		n->exclude = exclude;
+		strcpy(n->name, word + exclude);
+		w->name_count++;
+	}
+	return 0;
+}
+
+static int take_bool(const struct annotation_key *k, const char *value, struct pod_settings *w,
+		     struct annotation_error *)
+{
+	bool on = strcasecmp(value, "true") == 0;
+
+	*(bool *)((char *)&w->own.to + k->offset) = on;
+	return on || strcasecmp(value, "false") == 0 ? 0 : -EINVAL;
+}
+
+static int take_autoscaled(const struct annotation_key *k, const char *value,
+			   struct pod_settings *w, struct annotation_error *err)
+{
+	int r = take_bool(k, value, w, err);
+
+	w->own.to.not_autoscaled = !w->own.to.not_autoscaled;
+	return r;
+}
+
+static int take_boost(const struct annotation_key *, const char *value, struct pod_settings *w,
+		      struct annotation_error *)
+{
+	return boost_parse(value, &w->own.to.rule.boost);
+}
+
+/* "25%". */
+static int take_rollout(const struct annotation_key *, const char *value, struct pod_settings *w,
+			struct annotation_error *)
+{
+	size_t digits = strspn(value, "0123456789");
+
+	if (digits == 0 || digits > 3 || strcmp(value + digits, "%") != 0)
+		return -EINVAL;
+	w->own.to.rollout_percent = (uint32_t)strtoul(value, NULL, 10);
+	return w->own.to.rollout_percent <= ROLLOUT_ALL_PERCENT ? 0 : -ERANGE;
+}
+
+/* --- `policy`: the resourcePolicy of a VerticalPodAutoscaler, strictly --- */
+
+static const char *const resource_keys[RESOURCE_COUNT + 1] = {"cpu", "memory", NULL};
+
+/* An unknown field is an error: its meaning is not known. */
+static int only_keys(const struct field *n, const char *const *keys)
+{
+	const cJSON *j;
+
+	cJSON_ArrayForEach (j, n->json) {
+		char buf[ESCAPE_SIZE];
+		size_t i = 0;
+
+		while (keys[i] != NULL && strcmp(keys[i], j->string) != 0)
+			i++;
+		if (keys[i] == NULL)
+			return field_bad(n, NULL, "\"%s\" is unknown or not supported",
+					 escape_value(j->string, buf));
+	}
+	return 0;
+}
+
+/* VPA accepts any amount; one below the smallest amount of the key counts as the smallest. */
+static int take_amount(const struct field *n, int r, bool max, struct settings *w)
+{
+	unsigned row = row_of_bound(r, max);
+	const struct config_key *k = config_key_of(&annotation_keys[row]);
+	uint64_t asked = field_quantity(n, resource_keys[r], r), amount;
+	char high[CONFIG_VALUE_TEXT];
+
+	if (field_error(n) < 0 || asked == 0)
+		return field_error(n);
+	amount = MIN(MAX(asked, k->min), k->max);
+	memcpy((char *)&w->to.rule + k->offset, &amount, sizeof amount);
+	w->set |= 1u << row;
+	if (asked <= k->max)
+		return 0;
+	return field_bad(n, resource_keys[r], "too large; allowed: at most %s",
+			 config_value_text(k, &w->to.rule, high, sizeof high));
+}
+
+static int take_amounts(const struct field *policy, bool max, struct settings *w)
+{
+	struct field amounts = field_object(policy, max ? "maxAllowed" : "minAllowed");
+	int r = only_keys(&amounts, resource_keys);
+
+	for (int i = 0; r == 0 && i < RESOURCE_COUNT; i++)
+		r = take_amount(&amounts, i, max, w);
+	return r;
+}
+
+static int take_listed(const struct field *policy, struct container_policy *p)
+{
+	struct field list = field_array(policy, "controlledResources"), item = {0};
+	uint32_t *mask = &p->settings.to.rule.resources;
+	const char *s;
+
+	while (field_next_text(&list, &item, &s)) {
+		if (strcmp(s, "cpu") == 0)
+			*mask |= RESOURCES_CPU;
+		else if (strcmp(s, "memory") == 0)
+			*mask |= RESOURCES_MEMORY;
+		else
+			return field_bad(&item, NULL, "neither cpu nor memory");
+	}
+	/* An empty list: VPA recommends nothing. */
+	if (list.json != NULL && *mask == 0)
+		p->off = true;
+	if (*mask != 0)
+		p->settings.set |= 1u << KEY_RESOURCES;
+	return field_error(policy);
+}
+
+static int take_words(const struct field *policy, struct container_policy *p)
+{
+	const char *mode = field_text(policy, "mode");
+	const char *controlled = field_text(policy, "controlledValues");
+
+	p->off = mode != NULL && strcasecmp(mode, "Off") == 0;
+	if (mode != NULL && !p->off && strcasecmp(mode, "Auto") != 0)
+		return field_bad(policy, "mode", "allowed: Auto, Off");
+	if (controlled == NULL)
+		return 0;
+	p->settings.set |= 1u << KEY_CONTROLLED;
+	if (parse_controlled(controlled, &p->settings.to.controlled) < 0)
+		return field_bad(policy, "controlledValues",
+				 "allowed: RequestsAndLimits, RequestsOnly, LimitsOnly");
+	return 0;
+}
+
+static int take_name(const struct field *policy, struct pod_settings *w,
+		     struct container_policy *ret)
+{
+	const char *name = field_text(policy, "containerName");
+
+	if (name == NULL || (strcmp(name, "*") != 0 && !kube_is_label(name)))
+		return field_bad(policy, "containerName", "allowed: a container's name, or *");
+	for (size_t i = 0; i < w->policy_count; i++)
+		if (strcmp(w->policy[i].name, name) == 0)
+			return field_bad(policy, "containerName", "\"%s\" twice", name);
+	strcpy(ret->name, name);
+	return 0;
+}
+
+static int take_entry(const struct field *n, struct pod_settings *w)
+{
+	static const char *const keys[] = {
+		"containerName",    "mode", "minAllowed", "maxAllowed", "controlledResources",
+		"controlledValues", NULL};
+	struct container_policy *p = &w->policy[w->policy_count];
+	int r;
+
+	if (w->policy_count == POLICY_ENTRIES_MAX)
+		return field_bad(n, NULL, "more than %d", POLICY_ENTRIES_MAX);
+	r = only_keys(n, keys);
+	if (r == 0)
+		r = take_name(n, w, p);
+	if (r == 0)
+		r = take_words(n, p);
+	if (r == 0)
+		r = take_listed(n, p);
+	if (r == 0)
+		r = take_amounts(n, false, &p->settings);
+	if (r == 0)
+		r = take_amounts(n, true, &p->settings);
+	if (r == 0)
+		w->policy_count++;
+	return r;
+}
+
+static int take_entries(const char *value, struct pod_settings *w, struct kube_decode_error *why)
+{
+	static const char *const keys[] = {"containerPolicies", NULL};
+	OWN(drop_json) cJSON *json = NULL;
+	struct field root, list, item = {0};
+	int r = field_parse(value, strlen(value), &json, why);
+
+	if (r < 0)
+		return r;
+	root = field_root(json, why);
+	if (!cJSON_IsObject(json))
+		return field_bad(&root, NULL, "not an object");
+	r = only_keys(&root, keys);
+	list = field_array(&root, keys[0]);
+	while (r == 0 && field_next(&list, &item))
+		r = take_entry(&item, w);
+	return r == 0 ? why->error : r;
+}
+
+static int take_policy(const struct annotation_key *, const char *value, struct pod_settings *w,
+		       struct annotation_error *err)
+{
+	struct kube_decode_error why;
+	int r;
+
+	if (strlen(value) > KUBE_ANNOTATION_MAX)
+		return bad(err, ANNOTATION_DOMAIN "policy: longer than the %d bytes that are read",
+			   KUBE_ANNOTATION_MAX);
+	r = take_entries(value, w, &why);
+	return r == -EBADMSG ? bad(err, ANNOTATION_DOMAIN "policy: %s", why.text) : r;
+}
+
+/* --- the keys --- */
+
+#define AMOUNT(what, low, high) what " from " low " to " high ", or none"
+
+/* clang-format off */
+#define AT(member)                                                                                 \
+	offsetof(struct container_rule, member), sizeof(((struct container_rule *)0)->member)
+
+const struct annotation_key annotation_keys[] = {
+	[KEY_MODE] = {"mode", "Off, Initial, Auto or InPlaceOrRecreate, in any case",
+	 "absent: not managed",
+	 "`Off` computes and shows, and writes nothing. `Initial` sizes a container once when "
+	 "it starts, limits and requests, and moves nothing afterwards. `Auto` keeps sizing "
+	 "it and never restarts it. `InPlaceOrRecreate` also evicts a pod that cannot be sized in place.",
+	 AT(rule.mode), take_mode},
+	[KEY_RESOURCES] = {"resources", "cpu, memory, or both as cpu,memory", "cpu,memory",
+	 "What is sized; the other one is left alone.", AT(rule.resources), take_resources},
+	[KEY_CONTROLLED] = {"controlled-values", "LimitsOnly, RequestsAndLimits or RequestsOnly",
+	 "LimitsOnly",
+	 "What is changed of it. `RequestsOnly` acts through the API server alone.",
+	 AT(controlled), take_controlled},
+	[KEY_MIN_CPU] = {"min-cpu", AMOUNT("an amount of CPU", "10m", "100k"), "the configuration's",
+	 "No container's CPU limit falls below this.", AT(rule.cpu_milli.min), take_as_config},
+	[KEY_MAX_CPU] = {"max-cpu", AMOUNT("an amount of CPU", "10m", "100k"),
+	 "the configuration's, else the CPUs of the node",
+	 "No container's CPU limit rises above this.", AT(rule.cpu_milli.max), take_as_config},
+	[KEY_MIN_MEMORY] = {"min-memory", AMOUNT("an amount of memory", "1Mi", "1Pi"),
+	 "the configuration's",
+	 "No container's memory limit falls below this.", AT(rule.mem_bytes.min), take_as_config},
+	[KEY_MAX_MEMORY] = {"max-memory", AMOUNT("an amount of memory", "1Mi", "1Pi"),
+	 "the configuration's, else 4 times the original",
+	 "No container's memory limit rises above this.", AT(rule.mem_bytes.max), take_as_config},
+	{"containers", "names separated by commas; -name leaves one out, * names all", "all",
+	 "Which containers are sized. With exclusions alone: all the others.", 0, 0, take_containers},
+	{"policy", "a VerticalPodAutoscaler's resourcePolicy as JSON", "none",
+	 "Bounds per container, see below. The keys above win over it.", 0, 0, take_policy},
+	{"scale-down", "true or false", "true", "`false`: limits only rise.",
+	 AT(rule.scale_down), take_bool},
+	{"allow-restart", "true or false", "false",
+	 "`true`: where `resizePolicy` says `RestartContainer` for memory, a higher limit may go into the spec, at most once"
+	 " an hour; the kubelet restarts the container for it.", AT(allow_restart), take_bool},
+	{"autoscaled", "true or false", "true",
+	 "`false`: no HorizontalPodAutoscaler on an object above the pod's owner, such as an operator's custom resource, is the"
+	 " pod's, so that its requests may move. One on the owner itself counts all the same.",
+	 AT(not_autoscaled), take_autoscaled},
+	{"startup-boost", "a factor from 1x to 100x or an amount of CPU as +500m, a space,"
+	 " and a duration: 2x 30s", "none",
+	 "More CPU from a container's start until it has been ready for the time: the limit times"
+	 " the factor, or plus the amount. See below.", AT(rule.boost), take_boost},
+	{"goal", "savings, balanced or latency", "the configuration's, else balanced",
+	 "How much throttling a CPU limit may cause for being small: 2 %, 0.2 % or 0.01 % of the "
+	 "scheduling periods (docs/tuning.md).", AT(rule.goal), take_as_config},
+	{"cpu-percentile", "a percentage from 50% to 100%, or none",
+	 "the configuration's, else history.targetPercentile and the goal's",
+	 "Percentile of CPU use that the CPU request follows, and of the demand of all time that the "
+	 "CPU limit stays above.", AT(rule.cpu_percentile_permille), take_as_config},
+	{"memory-margin", "a percentage from 0.1% to 1000%, or none",
+	 "the configuration's, else history.margin",
+	 "Added to the memory that history asks for, of request and limit. The limit also stays "
+	 "above use by memory.margin.", AT(rule.mem_margin_permille), take_as_config},
+	{"rollout", "a share from 0% to 100%", "100%",
+	 "The mode holds for this share of a workload's pods, and the others are Off. See below.",
+	 AT(rollout_percent), take_rollout},
+	{"status", "written by vscaled", "none",
+	 "What vscaled did, and the original values. The originals are read back if the node's"
+	 " records are lost.", 0, 0, NULL},
+};
+/* clang-format on */
+const size_t annotation_key_count = ARRAY_SIZE(annotation_keys);
+
+static const struct annotation_key *find(const char *key)
+{
+	for (size_t i = 0; i < annotation_key_count; i++)
+		if (strcmp(annotation_keys[i].key, key) == 0)
+			return &annotation_keys[i];
+	return NULL;
+}
+
+static size_t smallest(size_t a, size_t b, size_t c)
+{
+	size_t least = a < b ? a : b;
+
+	return least < c ? least : c;
+}
+
+/* Levenshtein's, with case counting as nothing. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[KEY_LENGTH_MAX + 1], n = strnlen(b, KEY_LENGTH_MAX);
+
+	for (size_t j = 0; j <= n; j++)
+		row[j] = j;
+	for (size_t i = 0; i < KEY_LENGTH_MAX && a[i] != '\0'; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i + 1;
+		for (size_t j = 0; j < n; j++) {
+			size_t change = diagonal + (strncasecmp(a + i, b + j, 1) != 0);
+
+			diagonal = row[j + 1];
+			row[j + 1] = smallest(change, row[j] + 1, row[j + 1] + 1);
+		}
+	}
+	return row[n];
+}
+
+/* Is it the mode's key, or one letter or two from it? */
+static bool means_mode(const char *key)
+{
+	return distance(key, "mode") <= 2;
+}
+
+/* The key that a misspelt one was probably meant to be. */
+static const char *nearest(const char *key)
+{
+	const char *best = annotation_keys[0].key;
+
+	for (size_t i = 1; i < annotation_key_count; i++)
+		if (distance(key, annotation_keys[i].key) < distance(key, best))
+			best = annotation_keys[i].key;
+	return best;
+}
+
+static int take(const struct kube_annotation *a, struct pod_settings *w,
+		struct annotation_error *err)
+{
+	const struct annotation_key *k = find(a->key);
 	char buf[ESCAPE_SIZE];
 	int r;
 
 	if (k == NULL)
-		return annotation_bad(err,
-				      ANNOTATION_DOMAIN
-				      "%s is unknown; did you mean " ANNOTATION_DOMAIN "%s?",
-				      escape_value(a->key, buf), annotation_nearest(a->key));
+		return bad(err,
+			   ANNOTATION_DOMAIN "%s is unknown; did you mean " ANNOTATION_DOMAIN "%s?",
+			   escape_value(a->key, buf), nearest(a->key));
 	if (k->take == NULL)
 		return 0;
-	r = k->take(a->value, w, err);
+	r = k->take(k, a->value, w, err);
+	if (r == 0)
+		w->own.set |= 1u << (k - annotation_keys);
 	if (r == 0 || r == -ENOMEM || err->text[0] != '\0')
 		return r;
-	return annotation_bad(err, ANNOTATION_DOMAIN "%s: \"%s\" is %s; allowed: %s", k->key,
-			      escape_value(a->value, buf),
-			      r == -ERANGE ? "out of range" : "not valid", k->values);
+	return bad(err, ANNOTATION_DOMAIN "%s: \"%s\" is %s; allowed: %s", k->key,
+		   escape_value(a->value, buf), r == -ERANGE ? "out of range" : "not valid",
+		   k->values);
 }
 
-/* The pod's own bounds, and the default where it sets none. Where the two contradict each other,
- * the default becomes the pod's own bound. */
-static struct range asked_range(const struct settings *w, int r, const struct range *fallback)
+/* --- one source for one container --- */
+
+static struct range *range_of(struct settings *w, int r)
 {
-	bool has_min = (w->has_min & (1u << r)) != 0, has_max = (w->has_max & (1u << r)) != 0;
-	struct range range = {.min = has_min ? w->bound[r].min : fallback->min,
-			      .max = has_max ? w->bound[r].max : fallback->max};
-
-	if (range.max == 0 || range.min <= range.max)
-		return range;
-	if (has_min)
-		range.max = range.min;
-	else
-		range.min = range.max;
-	return range;
+	return r == RESOURCE_CPU ? &w->to.rule.cpu_milli : &w->to.rule.mem_bytes;
 }
+
+/* *upper, and what *lower sets besides. fit: where their bounds contradict each other, the lower
+ * one becomes the upper one's. */
+static struct settings below(const struct settings *upper, const struct settings *lower, bool fit)
+{
+	struct settings w = *upper;
+
+	for (size_t i = 0; i < annotation_key_count; i++) {
+		const struct annotation_key *k = &annotation_keys[i];
+
+		if (lower->set & ~upper->set & 1u << i)
+			memcpy((char *)&w.to + k->offset, (const char *)&lower->to + k->offset,
+			       k->size);
+	}
+	if (!(upper->set & 1u << KEY_MODE))
+		w.to.in_place_or_recreate = lower->to.in_place_or_recreate;
+	w.set |= lower->set;
+	for (int r = 0; fit && r < RESOURCE_COUNT; r++) {
+		struct range *range = range_of(&w, r);
+
+		if (range->max == 0 || range->min <= range->max)
+			continue;
+		if (upper->set & 1u << row_of_bound(r, false))
+			range->max = range->min;
+		else
+			range->min = range->max;
+	}
+	return w;
+}
+
+static const struct container_policy *policy_of(const struct pod_settings *w, const char *container)
+{
+	const struct container_policy *others = NULL;
+
+	for (size_t i = 0; i < w->policy_count; i++) {
+		if (strcmp(w->policy[i].name, container) == 0)
+			return &w->policy[i];
+		if (strcmp(w->policy[i].name, "*") == 0)
+			others = &w->policy[i];
+	}
+	return others;
+}
+
+static int check_bounds(struct settings *w, const char *container, struct annotation_error *err)
+{
+	for (int r = 0; r < RESOURCE_COUNT; r++) {
+		const struct annotation_key *low = &annotation_keys[row_of_bound(r, false)];
+		const struct annotation_key *high = &annotation_keys[row_of_bound(r, true)];
+		const struct range *range = range_of(w, r);
+		char low_text[CONFIG_VALUE_TEXT], high_text[CONFIG_VALUE_TEXT];
+
+		if (range->max == 0 || range->min <= range->max)
+			continue;
+		return bad(err,
+			   ANNOTATION_DOMAIN "%s (%s) is above %s (%s) of container %s; "
+					     "allowed: at most that",
+			   low->key,
+			   config_value_text(config_key_of(low), &w->to.rule, low_text,
+					     sizeof low_text),
+			   high->key,
+			   config_value_text(config_key_of(high), &w->to.rule, high_text,
+					     sizeof high_text),
+			   container);
+	}
+	return 0;
+}
+
+/* A minimum above its maximum: for every container that an annotation names, and the others. */
+static int check(struct pod_settings *w, struct annotation_error *err)
+{
+	int r = check_bounds(&w->own, "*", err);
+
+	for (size_t i = 0; r == 0 && i < w->policy_count; i++) {
+		struct settings one = below(&w->own, &w->policy[i].settings, false);
+
+		r = check_bounds(&one, w->policy[i].name, err);
+	}
+	return r;
+}
+
+/* The explicit keys, then `policy`. */
+static struct settings settings_of(const struct pod_settings *w, const char *container)
+{
+	const struct container_policy *p = policy_of(w, container);
+
+	return p != NULL ? below(&w->own, &p->settings, false) : w->own;
+}
+
+/* Does the source say whether the container is managed, by `containers` or `policy`? Then *ret. */
+static bool says_named(const struct pod_settings *w, const char *container, bool *ret)
+{
+	const struct container_policy *policy = policy_of(w, container);
+	bool all = false, exclusions_alone = true;
+
+	if (w->name_count == 0 && policy == NULL)
+		return false;
+	for (size_t i = 0; i < w->name_count; i++) {
+		if (strcmp(w->name[i].name, container) == 0) {
+			*ret = !w->name[i].exclude;
+			return true;
+		}
+		all = all || strcmp(w->name[i].name, "*") == 0;
+		exclusions_alone = exclusions_alone && w->name[i].exclude;
+	}
+	*ret = all || (exclusions_alone && (policy == NULL || !policy->off));
+	return true;
+}
+
+/* --- all sources --- */
 
 static uint64_t within(uint64_t amount, const struct range *admin)
 {
@@ -81,108 +684,39 @@ static struct pod_settings *layer_add(struct layers *l)
 	return w;
 }
 
-static struct settings layers_settings(const struct layers *l, const char *container)
-{
-	struct settings w = settings_of(l->item[0], container);
-
-	for (size_t i = 1; i < l->count; i++) {
-		struct settings lower = settings_of(l->item[i], container);
-
-		w = settings_below(&w, &lower);
-	}
-	return w;
-}
-
 static bool layers_name(const struct layers *l, const char *container)
 {
 	bool named = true;
 
 	for (size_t i = 0; i < l->count; i++)
-		if (settings_name(l->item[i], container, &named))
+		if (says_named(l->item[i], container, &named))
 			break;
 	return named;
 }
 
-/* What is set for the pod as a whole. */
-static struct pod_settings layers_pod(const struct layers *l)
+static void fill(const struct config *c, const struct layers *l, const char *container,
+		 struct container_rule *ret)
 {
-	struct pod_settings ret = {.mode = MODE_OFF};
+	struct settings w = {.set = 0}, last;
 
 	for (size_t i = 0; i < l->count; i++) {
-		const struct pod_settings *w = l->item[i];
-
-		if (!ret.has_mode && w->has_mode) {
-			ret.has_mode = true;
-			ret.mode = w->mode;
-			ret.in_place_or_recreate = w->in_place_or_recreate;
-		}
-		if (!ret.has_boost && w->has_boost) {
-			ret.has_boost = true;
-			ret.boost = w->boost;
-		}
-		if (!ret.has_goal && w->has_goal) {
-			ret.has_goal = true;
-			ret.goal = w->goal;
-		}
-		if (!ret.has_cpu_percentile && w->has_cpu_percentile) {
-			ret.has_cpu_percentile = true;
-			ret.cpu_percentile_permille = w->cpu_percentile_permille;
-		}
-		if (!ret.has_memory_margin && w->has_memory_margin) {
-			ret.has_memory_margin = true;
-			ret.memory_margin_permille = w->memory_margin_permille;
-		}
-		if (!ret.has_rollout && w->has_rollout) {
-			ret.has_rollout = true;
-			ret.rollout_percent = w->rollout_percent;
-		}
+		last = settings_of(l->item[i], container);
+		w = below(&w, &last, true);
 	}
-	return ret;
-}
-
-static void annotation_fill(const struct config *c, const struct layers *l, const char *container,
-			    struct container_rule *ret)
-{
-	const struct pod_settings p = layers_pod(l);
-	const struct settings w = layers_settings(l, container);
-	struct {
-		struct range *range;
-		const struct range *admin;
-	} rows[RESOURCE_COUNT] = {
-		[RESOURCE_CPU] = {&ret->rule.cpu_milli, &c->kubernetes.cpu_milli},
-		[RESOURCE_MEMORY] = {&ret->rule.mem_bytes, &c->kubernetes.mem_bytes},
+	last = (struct settings){
+		.set = UINT32_MAX,
+		.to = {.rule = c->defaults, .rollout_percent = ROLLOUT_ALL_PERCENT},
 	};
-
-	*ret = (struct container_rule){
-		.rule = c->defaults,
-		.named = layers_name(l, container),
-		.controlled = w.has_controlled ? w.controlled : CONTROLLED_LIMITS,
-		.allow_restart = w.allow_restart.on,
-		.not_autoscaled = w.autoscaled.set && !w.autoscaled.on,
-		.in_place_or_recreate = p.in_place_or_recreate,
-		.rollout_percent = p.rollout_percent,
-	};
-	ret->rule.mode = MIN(p.mode, c->kubernetes.highest_mode);
-	ret->has_rollout = ret->rule.mode != MODE_OFF && p.has_rollout &&
-			   p.rollout_percent < ROLLOUT_ALL_PERCENT;
-	ret->rule.boost = p.boost;
-	if (p.has_goal)
-		ret->rule.goal = p.goal;
-	if (p.has_cpu_percentile)
-		ret->rule.cpu_percentile_permille = p.cpu_percentile_permille;
-	if (p.has_memory_margin)
-		ret->rule.mem_margin_permille = p.memory_margin_permille;
+	last.to.rule.mode = MODE_OFF;
 	/* Only units have a priority; a pod has its QoS class. */
-	ret->rule.priority = 0;
-	if (w.resources != 0)
-		ret->rule.resources = w.resources;
-	if (w.scale_down.set)
-		ret->rule.scale_down = w.scale_down.on;
-	for (int r = 0; r < RESOURCE_COUNT; r++) {
-		struct range asked = asked_range(&w, r, rows[r].range);
-
-		*rows[r].range = bound_by_admin(&asked, rows[r].admin);
-	}
+	last.to.rule.priority = 0;
+	w = below(&w, &last, true);
+	*ret = w.to;
+	ret->named = layers_name(l, container);
+	ret->rule.mode = MIN(ret->rule.mode, c->kubernetes.highest_mode);
+	ret->has_rollout = ret->rule.mode != MODE_OFF && ret->rollout_percent < ROLLOUT_ALL_PERCENT;
+	ret->rule.cpu_milli = bound_by_admin(&ret->rule.cpu_milli, &c->kubernetes.cpu_milli);
+	ret->rule.mem_bytes = bound_by_admin(&ret->rule.mem_bytes, &c->kubernetes.mem_bytes);
 }
 
 static const struct config_pod_rule *rule_for(const struct annotation_input *in)
@@ -213,8 +747,7 @@ static bool namespace_has(const struct kube_namespace *n, const char *key)
 static bool has_mode(const struct kube_annotation *list, size_t count, bool misspelt)
 {
 	for (size_t i = 0; i < count; i++)
-		if (strcmp(list[i].key, "mode") == 0 ||
-		    (misspelt && annotation_means_mode(list[i].key)))
+		if (strcmp(list[i].key, "mode") == 0 || (misspelt && means_mode(list[i].key)))
 			return true;
 	return false;
 }
@@ -248,20 +781,20 @@ static int take_list(const struct kube_annotation *list, size_t count, const str
 		int r;
 
 		*before = *w;
-		r = annotation_take(&list[i], w, own ? &ignored : first);
+		r = take(&list[i], w, own ? &ignored : first);
 		if (r == -ENOMEM)
 			return r;
 		if (r == 0)
 			continue;
 		*w = *before;
-		if (!w->has_mode && annotation_means_mode(list[i].key)) {
-			w->has_mode = true;
-			w->mode = MODE_AUTO;
+		if (!(w->own.set & 1u << KEY_MODE) && means_mode(list[i].key)) {
+			w->own.set |= 1u << KEY_MODE;
+			w->own.to.rule.mode = MODE_AUTO;
 		}
 	}
-	if (settings_check(w, first) < 0) {
-		w->own.has_min = w->own.has_max = 0;
-		memset(w->own.bound, 0, sizeof w->own.bound);
+	if (check(w, first) < 0) {
+		w->own.set &= ~KEYS_OF_BOUNDS;
+		w->own.to.rule.cpu_milli = w->own.to.rule.mem_bytes = (struct range){0};
 		w->policy_count = 0;
 	}
 	return 0;
@@ -289,10 +822,10 @@ static int take_pod(const struct kube_pod *pod, struct pod_settings *w,
 
 	if (r == 0 && names_none(pod, w)) {
 		w->name_count = 0;
-		annotation_bad(first,
-			       ANNOTATION_DOMAIN "containers names no container of the pod; "
-						 "the first of it is %.63s",
-			       pod->containers[0].name);
+		bad(first,
+		    ANNOTATION_DOMAIN "containers names no container of the pod; "
+				      "the first of it is %.63s",
+		    pod->containers[0].name);
 	}
 	return r;
 }
@@ -304,7 +837,7 @@ static int take_namespace(const struct kube_namespace *n, const struct kube_pod 
 	int r = take_list(n->annotations, n->annotation_count, pod, w, &err);
 
 	if (err.text[0] != '\0')
-		annotation_bad(first, "namespace %.63s: %.180s", n->name, err.text);
+		bad(first, "namespace %.63s: %.180s", n->name, err.text);
 	return r;
 }
 
@@ -316,7 +849,7 @@ static int take_rule(const struct config_pod_rule *rule, struct pod_settings *w)
 	for (size_t i = 0; r == 0 && i < rule->key_count; i++) {
 		const struct kube_annotation a = {rule->keys[i].key, rule->keys[i].value};
 
-		r = annotation_take(&a, w, &checked);
+		r = take(&a, w, &checked);
 	}
 	return r;
 }
@@ -354,7 +887,7 @@ int annotation_rule(const struct annotation_input *in, const char *container,
 		return -ENOENT;
 	if (add_layers(in, &l, err) < 0)
 		return -ENOMEM;
-	annotation_fill(in->config, &l, container, ret);
+	fill(in->config, &l, container, ret);
 	if (err->text[0] == '\0')
 		return 0;
 	ret->frozen_mode = ret->rule.mode;
@@ -384,4 +917,76 @@ size_t annotation_sources(const struct annotation_input *in, struct annotation_s
 			ret[n++] = (struct annotation_source){rule->keys[i].key,
 							      rule->keys[i].value, NULL, rule};
 	return n;
+}
+
+/* --- the rules for pods in a configuration, checked as annotations are --- */
+
+/* "vscaled.dev/mode: what is wrong" without what the place says already. */
+static const char *without_key(const char *text, const char *key)
+{
+	char prefix[64];
+	int n = snprintf(prefix, sizeof prefix, ANNOTATION_DOMAIN "%.32s: ", key);
+
+	return strncmp(text, prefix, (size_t)n) == 0 ? text + n : text;
+}
+
+/* The keys one by one, each into the same settings. */
+static int check_rule(const struct config_pod_rule *rule, size_t index, const char *file,
+		      struct config_errors *errs)
+{
+	OWN(drop_free) struct pod_settings *w = calloc(1, sizeof *w);
+	struct annotation_error err = {""};
+	char path[64];
+	int r = 0;
+
+	if (w == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < rule->key_count; i++) {
+		const struct config_pod_key *k = &rule->keys[i];
+		const struct kube_annotation a = {k->key, k->value};
+		const struct annotation_key *known = find(k->key);
+
+		err.text[0] = '\0';
+		r = take(&a, w, &err);
+		if (r == -ENOMEM)
+			return r;
+		snprintf(path, sizeof path, "pods[%zu].%.32s", index, k->key);
+		if (r < 0)
+			config_error(errs, &(struct config_place){file, k->line, path}, "%s",
+				     without_key(err.text, k->key));
+		else if (known->take == NULL)
+			config_error(errs, &(struct config_place){file, k->line, path},
+				     "is written by vscaled; allowed: remove it");
+	}
+	snprintf(path, sizeof path, "pods[%zu]", index);
+	err.text[0] = '\0';
+	r = check(w, &err);
+	if (r < 0)
+		config_error(errs, &(struct config_place){file, rule->line, path}, "%s", err.text);
+	return 0;
+}
+
+int annotation_check_config(const struct config *config, const char *file,
+			    struct config_errors *errs)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < config->pod_rule_count; i++)
+		r = check_rule(&config->pods[i], i, file, errs);
+	return r < 0 ? r : errs->count > 0 ? -EBADMSG : 0;
+}
+
+int annotation_load_config(const char *path, struct config *ret, struct config_errors *errs)
+{
+	struct config fresh;
+	int r = config_load_file(path, &fresh, errs);
+
+	if (r < 0)
+		return r;
+	r = annotation_check_config(&fresh, path, errs);
+	if (r < 0)
+		config_free(&fresh);
+	else
+		*ret = fresh;
+	return r;
 }

@@ -21,9 +21,11 @@ struct annotation_key {
 	const char *values;   /* in words */
 	const char *fallback; /* the default in words */
 	const char *doc;
+	size_t offset, size; /* of the value in struct container_rule; 0, 0: a list of its own */
 	/* Reads the value. -EINVAL: not one of the values, or err says more. NULL: written by
 	 * vscaled, never read. */
-	int (*take)(const char *value, struct pod_settings *settings, struct annotation_error *err);
+	int (*take)(const struct annotation_key *key, const char *value,
+		    struct pod_settings *settings, struct annotation_error *err);
 };
 extern const struct annotation_key annotation_keys[];
 extern const size_t annotation_key_count;
@@ -39,7 +41,7 @@ struct container_rule {
 	bool not_autoscaled;       /* no HorizontalPodAutoscaler above its owner is the pod's */
 	bool in_place_or_recreate; /* beside mode Auto: may be evicted */
 	bool has_rollout;          /* a mode other than Off is for a share of the workload's pods */
-	uint32_t rollout_percent;
+	uint32_t rollout_percent;  /* 100: of all */
 	enum rollout_part rollout; /* what it makes of the pod: agent/pod/pod_rollout.c */
 };
 

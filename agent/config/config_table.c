@@ -5,11 +5,8 @@
 #include <string.h>
 #include <sys/un.h>
 
-/* ALGORITHM_DEFAULT.. , MODE_OFF.. in their order; a test compares them with policy/.
- */
+/* In the order of their values: ALGORITHM_DEFAULT.. */
 static const char *const algorithms[] = {"default", "vpa", "threshold", NULL};
-static const char *const modes[] = {"Off", "Initial", "Auto", NULL};
-static const char *const goals[] = {"balanced", "savings", "latency", NULL};
 static const char *const observed[] = {"OptedIn", "All", "None", NULL};
 static const char *const log_targets[] = {"auto", "journal", "stderr", NULL};
 static const char *const switches[] = {"auto", "true", "false", NULL};
@@ -208,7 +205,7 @@ const struct config_key config_keys[] = {
 	FIXED("kubernetes.restartInterval", CONFIG_DURATION, kubernetes.report.restart_every_usec,
 	      60 * SEC, 365 * DAY, "1h",
 	    "Between restarts of a container for memory (`allow-restart`)"),
-	CHOICE("kubernetes.highestMode", kubernetes.highest_mode, modes, "Auto",
+	CHOICE("kubernetes.highestMode", kubernetes.highest_mode, mode_names, "Auto",
 	    "Highest mode; overrides annotations; `Off`: originals are written back, then "
 	    "nothing"),
 	ROW("kubernetes.minCpu", CONFIG_CPU, kubernetes.cpu_milli.min, CPU_LOW, CPU_HIGH, "none",
@@ -422,11 +419,11 @@ const size_t config_key_count = ARRAY_SIZE(config_keys);
 
 const struct config_key config_rule_keys[] = {
 	{.path = "mode", .type = CONFIG_CHOICE, .offset = offsetof(struct policy_rule, mode),
-	 .max = MODE_COUNT - 1, .fallback = "Auto", .names = modes,
+	 .max = MODE_COUNT - 1, .fallback = "Auto", .names = mode_names,
 	 .doc = "`Off`: computes and shows only; `Initial`: sizes once at the start; `Auto`: "
 	    "keeps sizing"},
 	{.path = "goal", .type = CONFIG_CHOICE, .offset = offsetof(struct policy_rule, goal),
-	 .max = GOAL_COUNT - 1, .fallback = "balanced", .names = goals,
+	 .max = GOAL_COUNT - 1, .fallback = "balanced", .names = goal_names,
 	 .doc = "How much throttling a CPU limit may cause for being small: `savings` 2 %, `balanced` "
 	    "`cpu.throttleTarget`, `latency` 0.01 %"},
 	RULE("priority", CONFIG_COUNT, priority, 0, 1000000000, "0",

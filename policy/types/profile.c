@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/types/profile.h"
-#include <errno.h>
 
 const struct tuning tuning_default = {
 	.history =
@@ -136,61 +135,19 @@ bool policy_rule_equal(const struct policy_rule *a, const struct policy_rule *b)
 	       range_equal(&a->mem_bytes, &b->mem_bytes) && boost_equal(&a->boost, &b->boost);
 }
 
-static const char *const mode_names[MODE_COUNT] = {
+const char *const mode_names[MODE_COUNT + 1] = {
 	[MODE_OFF] = "Off",
 	[MODE_INITIAL] = "Initial",
 	[MODE_AUTO] = "Auto",
 };
 
-static char lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-/* strcasecmp() follows the locale. */
-static bool same_word(const char *a, const char *b)
-{
-	while (*a != '\0' && lower(*a) == lower(*b)) {
-		a++;
-		b++;
-	}
-	return *a == *b;
-}
-
-static const char *const goal_names[GOAL_COUNT] = {
+const char *const goal_names[GOAL_COUNT + 1] = {
 	[GOAL_BALANCED] = "balanced",
 	[GOAL_SAVINGS] = "savings",
 	[GOAL_LATENCY] = "latency",
 };
 
-const char *goal_name(enum goal g)
-{
-	return g < GOAL_COUNT ? goal_names[g] : "?";
-}
-
-int goal_parse(const char *s, enum goal *ret)
-{
-	for (int i = 0; i < GOAL_COUNT; i++) {
-		if (same_word(goal_names[i], s)) {
-			*ret = (enum goal)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
-
 const char *mode_name(enum mode m)
 {
 	return m < MODE_COUNT ? mode_names[m] : "?";
-}
-
-int mode_parse(const char *s, enum mode *ret)
-{
-	for (int i = 0; i < MODE_COUNT; i++) {
-		if (same_word(mode_names[i], s)) {
-			*ret = (enum mode)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
 }

@@ -166,9 +166,8 @@ extern const struct policy_rule policy_rule_default;
 
 bool policy_rule_equal(const struct policy_rule *a, const struct policy_rule *b);
 
-/* "Off", "Initial", "Auto"; parse takes any case. -EINVAL and *ret untouched otherwise. */
+/* "Off", "Initial", "Auto"; "balanced", "savings", "latency"; a NULL after the last one. */
+extern const char *const mode_names[MODE_COUNT + 1];
+extern const char *const goal_names[GOAL_COUNT + 1];
+/* "?" for any other value. */
 const char *mode_name(enum mode m);
-int mode_parse(const char *s, enum mode *ret);
-/* "balanced", "savings", "latency"; parse takes any case. -EINVAL and *ret untouched otherwise. */
-const char *goal_name(enum goal g);
-int goal_parse(const char *s, enum goal *ret);

@@ -151,25 +151,8 @@ static void test_unknown(void)
 	CHECK(cpu_goal_limit(&g, &c) <= 560);
 }
 
-static void test_names(void)
-{
-	enum goal g = GOAL_LATENCY;
-
-	for (enum goal i = 0; i < GOAL_COUNT; i++) {
-		CHECK_EQ(goal_parse(goal_name(i), &g), 0);
-		CHECK_EQ(g, i);
-	}
-	CHECK_EQ(goal_parse("Savings", &g), 0);
-	CHECK_EQ(g, GOAL_SAVINGS);
-	CHECK(goal_parse("", &g) < 0);
-	CHECK(goal_parse("saving", &g) < 0);
-	CHECK_EQ(g, GOAL_SAVINGS);
-	CHECK_STR(goal_name(GOAL_COUNT), "?");
-}
-
 int main(void)
 {
-	test_names();
 	test_unknown();
 	test_points();
 	test_step_from_found_limit();
