@@ -3,14 +3,13 @@
 #include "agent/apply/boost.h"
 #include "agent/apply/apply.h"
 #include "agent/manage/attach.h"
-#include "agent/manage/context.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/managed_facts.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/table.h"
 #include "agent/manage/wake.h"
 #include "agent/recorder/recorder.h"
-#include "policy/control/control_state.h"
+#include "policy/control/control.h"
 #include <string.h>
 
 /* Converts a wall-clock timestamp to boottime: never later than now. */

@@ -7,16 +7,15 @@
 #include "agent/config/config.h"
 #include "agent/manage/attach.h"
 #include "agent/manage/drift_state.h"
-#include "agent/manage/inotify.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/managed_facts.h"
 #include "agent/manage/oom.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/reader.h"
 #include "agent/manage/wake.h"
 #include "cgroup/writer.h"
 #include "policy/base/arithmetic.h"
-#include "policy/control/control_state.h"
+#include "policy/control/control.h"
 #include <errno.h>
 #include <string.h>
 

@@ -5,13 +5,12 @@
 #include "agent/config/config.h"
 #include "agent/manage/attach.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
-#include "agent/manage/originals.h"
+#include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
 #include "agent/manage/wake.h"
 #include "cgroup/writer.h"
-#include "policy/control/control_state.h"
+#include "policy/control/control.h"
 #include <errno.h>
 
 /* PID 1 is never asked to store less than the original: use may have passed a lower value while PID

@@ -5,7 +5,7 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
-#include "policy/control/control_state.h"
+#include "policy/control/control.h"
 
 void unit_update_blocked(struct managed *m)
 {

@@ -5,11 +5,11 @@
 #include "agent/apply/release.h"
 #include "agent/apply/start.h"
 #include "agent/manage/attach.h"
-#include "agent/manage/context.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/table.h"
 #include "agent/manage/wake.h"
-#include "policy/control/control_state.h"
+#include "policy/control/control.h"
 #include <string.h>
 
 /* A resource that was managed is not managed by the new rule. */

@@ -9,18 +9,16 @@
 #include "agent/apply/stuck.h"
 #include "agent/config/config.h"
 #include "agent/manage/attach.h"
-#include "agent/manage/context.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
-#include "agent/manage/originals.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/spec.h"
+#include "agent/manage/table.h"
 #include "agent/manage/wake.h"
-#include "policy/control/control_state.h"
+#include "policy/control/control.h"
 #include <errno.h>
 #include <string.h>
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/apply/take_back.h"
 #include "agent/config/config.h"
-#include "agent/manage/context.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
+#include "agent/manage/table.h"
 #include "cgroup/writer.h"
-#include "policy/control/control_state.h"
+#include "policy/control/control.h"
 
 /* The most entries that return unused grants in one wake-up. */
 #define ASKS_MAX 16

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The cluster as a part of the loop: start, stop, the clock, and the callbacks of the watch. */
+/* The cluster as a part of the loop: start, stop, the clock, the callbacks of the watch, and what
+ * is shown of it. */
 #include "agent/cluster/cluster.h"
 #include "agent/base/footprint.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
-#include "agent/manage/above_spec.h"
+#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
@@ -15,6 +16,7 @@
 #include "agent/pod/pod_absent.h"
 #include "agent/pod/pods.h"
 #include "agent/pod/runtime.h"
+#include "agent/view/view.h"
 #include "policy/base/arithmetic.h"
 #include "policy/types/bounds.h"
 #include <assert.h>
@@ -214,7 +216,8 @@ int cluster_start(struct pods *pods, struct cluster **ret)
 	c->records = pods->records;
 	c->tally = pods->units->tally;
 	node_memory_set_kubelet(pods->units->memory);
-	cluster_namespaces_start(c);
+	if (k->namespace_annotations)
+		pods_await_namespaces(pods);
 	r = parts_start(c, &account);
 	kube_config_free(&account);
 	if (r < 0) {
@@ -232,19 +235,96 @@ void cluster_free(struct cluster *c)
 		return;
 	pods_set_hooks(c->pods, &(struct pod_hooks){0});
 	kube_watch_free(c->watch);
-	cluster_ranges_free(c);
+	cluster_ask_free(c);
 	cluster_kin_free(c);
 	cluster_past_free(c);
-	cluster_autoscalers_free(c);
 	cluster_recreate_free(c);
 	cluster_room_free(c);
-	cluster_namespaces_free(c);
-	cluster_node_free(c);
 	reporter_free(c->reporter);
 	recorder_free(c->recorder);
 	kube_client_free(c->client);
 	free(c->node);
 	free(c);
+}
+
+/* --- connections are kept open for resizes: the handshake of a new one runs in the loop and holds
+ * up the raises of a growing container --- */
+
+/* kube-apiserver closes a connection that had no request for 90 s. */
+#define EVERY_USEC (75 * USEC_PER_SEC)
+/* Where a proxy closes it earlier it is opened again after this time, doubled with each failure up
+ * to EVERY_USEC: a thousand agents must not open connections to an overloaded server. */
+#define AGAIN_USEC   (10 * USEC_PER_SEC)
+#define TIMEOUT_USEC (10 * USEC_PER_SEC)
+/* More pods than one may grow at the same time. */
+#define CONNECTIONS_MAX 2
+
+static bool may_lead(const struct pod *p)
+{
+	if (p->why != NULL || p->leaving || p->ending)
+		return false;
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		if (m != NULL && m->container.annotated && m->state == UNIT_MANAGED &&
+		    m->control.rule.mode != MODE_OFF &&
+		    m->control.resource[RESOURCE_MEMORY].managed)
+			return true;
+	}
+	return false;
+}
+
+/* The pods whose memory limits may have to be sent at once, up to CONNECTIONS_MAX. */
+static size_t needed(const struct cluster *c)
+{
+	size_t n = 0;
+
+	if (c->units->paused || !reporter_offered(c->reporter))
+		return 0;
+	for (size_t i = 0; i < c->pods->count && n < CONNECTIONS_MAX; i++)
+		n += may_lead(c->pods->items[i]);
+	return n;
+}
+
+static void on_warmed(void *arg, const struct kube_answer *a)
+{
+	struct cluster *c = arg;
+
+	if (a->error != 0 || a->status / 100 != 2)
+		c->warm_failed = true;
+}
+
+static usec_t next_wait(const struct cluster *c, bool closed)
+{
+	usec_t wait = MAX(c->warm_wait, AGAIN_USEC);
+	bool soon = c->wake->now - c->warmed_at < wait + AGAIN_USEC / 2;
+
+	return c->warm_failed || (closed && soon) ? MIN(2 * wait, EVERY_USEC) : AGAIN_USEC;
+}
+
+static void keep_warm(struct cluster *c)
+{
+	/* From the server's memory, and without a right of the agent's. */
+	const struct kube_request request = {
+		.method = "GET", .path = "/version", .timeout_usec = TIMEOUT_USEC};
+	usec_t now = c->wake->now, since = now - c->warmed_at;
+	bool first = c->warmed_at == 0, closed;
+	size_t count;
+
+	if (!kube_watch_state(c->watch)->healthy ||
+	    (!first && since < MAX(c->warm_wait, AGAIN_USEC)) || kube_client_requests(c->client))
+		return;
+	count = needed(c);
+	closed = kube_client_idle(c->client) < count;
+	if (count == 0 || (!first && since < EVERY_USEC && !closed && !c->warm_failed))
+		return;
+	c->warm_wait = first ? 0 : next_wait(c, closed);
+	c->warm_failed = false;
+	c->warmed_at = now;
+	/* At the same time, each takes a connection of its own. */
+	for (size_t i = 0; i < count; i++)
+		if (c->port.start(c->port.ctx, &request, on_warmed, c, NULL) < 0)
+			return;
 }
 
 /* --- the clock --- */
@@ -315,7 +395,6 @@ static void trim(struct cluster *c)
  * would take its own value for the owner's after a crash. */
 static void step(struct cluster *c)
 {
-
 	reporter_step(c->reporter, c->wake->now, c->wake->now_real);
 	cluster_bounds_tick(c, false);
 	/* The text takes 1.6 KB per record for a moment: unmap what a handshake has left. */
@@ -346,7 +425,7 @@ void cluster_tick(struct cluster *c, bool review)
 	above_spec_check(c->units);
 	watch_growth(c);
 	cluster_room_tick(c);
-	cluster_warm_tick(c);
+	keep_warm(c);
 	cluster_kin_tick(c);
 	cluster_past_tick(c);
 	cluster_autoscalers_tick(c);
@@ -371,4 +450,103 @@ void cluster_tick(struct cluster *c, bool review)
 		step(c);
 	else
 		step_if_due(c);
+}
+
+/* --- what status and explain show of the cluster --- */
+
+static const enum report_view_state states[REPORT_BLOCK_COUNT] = {
+	[REPORT_BLOCK_NONE] = REPORT_VIEW_NONE,
+	[REPORT_BLOCK_OFFERED] = REPORT_VIEW_CGROUP_ONLY,
+	[REPORT_BLOCK_INACTIVE] = REPORT_VIEW_NONE,
+	[REPORT_BLOCK_SENT] = REPORT_VIEW_SENT,
+	[REPORT_BLOCK_WAIT] = REPORT_VIEW_WAITING,
+	[REPORT_BLOCK_ECHO] = REPORT_VIEW_SENT,
+	[REPORT_BLOCK_CONDITION] = REPORT_VIEW_WAITING,
+	[REPORT_BLOCK_REFUSED] = REPORT_VIEW_REFUSED,
+	[REPORT_BLOCK_UNSAFE] = REPORT_VIEW_CGROUP_ONLY,
+	[REPORT_BLOCK_MEMORY] = REPORT_VIEW_WAITING,
+	[REPORT_BLOCK_LEASE] = REPORT_VIEW_LEASE,
+	[REPORT_BLOCK_SMALL] = REPORT_VIEW_WAITING,
+	[REPORT_BLOCK_INTERVAL] = REPORT_VIEW_WAITING,
+	[REPORT_BLOCK_CONTESTED] = REPORT_VIEW_REFUSED,
+	[REPORT_BLOCK_ROOM] = REPORT_VIEW_WAITING,
+	[REPORT_BLOCK_NODE] = REPORT_VIEW_WAITING,
+	[REPORT_BLOCK_DECREASE] = REPORT_VIEW_CGROUP_ONLY,
+};
+
+static void fill_report(const struct cluster *c, const struct kube_pod *pod,
+			struct report_view *ret)
+{
+	usec_t sent = reporter_sent_at(c->reporter, pod->uid);
+	const char *refusal = reporter_refusal(c->reporter, pod->uid);
+
+	ret->state = states[reporter_block(c->reporter, pod->uid)];
+	if (ret->state != REPORT_VIEW_NONE)
+		ret->detail = reporter_block_text(c->reporter, pod->uid);
+	/* The spec may have all that it can have: shows the refusal that bounds it. */
+	if (refusal != NULL &&
+	    (ret->state == REPORT_VIEW_NONE || ret->state == REPORT_VIEW_REFUSED ||
+	     pod->pending != RESIZE_NOT_PENDING)) {
+		ret->state = REPORT_VIEW_REFUSED;
+		ret->detail = refusal;
+	}
+	if (pod->pending == RESIZE_DEFERRED)
+		ret->state = REPORT_VIEW_DEFERRED;
+	if (sent != 0)
+		ret->sent_realtime_usec = c->wake->now_real - (c->wake->now - sent);
+}
+
+void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *container,
+		       struct pod_view *v)
+{
+	const struct cluster *c = ctx;
+	const struct kube_container *k = kube_pod_container(pod, container);
+	usec_t ahead = reporter_ahead(c->reporter, pod, c->wake->now);
+
+	fill_report(c, pod, &v->report);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (v->resources[r].request_stays != NULL &&
+		    cluster_autoscaler_of(c, pod, r) != NULL)
+			v->resources[r].request_stays = cluster_autoscaler_of(c, pod, r);
+	if (ahead < c->config->kubernetes.report.ahead_usec)
+		v->resources[RESOURCE_MEMORY].ahead_usec = ahead;
+	for (enum resource r = 0; k != NULL && r < RESOURCE_COUNT; r++)
+		if (reporter_sent_at(c->reporter, pod->uid) != 0 &&
+		    reporter_expects(c->reporter, pod->uid))
+			v->resources[r].ratified = k->spec.limit[r];
+}
+
+void cluster_hook_status(void *ctx, struct status_view *v)
+{
+	struct cluster *c = ctx;
+	const struct kube_watch_state *w = kube_watch_state(c->watch);
+	const struct kube_client_counters *n = kube_client_counters(c->client);
+	const char *trouble = c->host->name_wrong  ? "no pod of this node's name runs here: "
+						     "kubernetes.nodeName or NODE_NAME is wrong"
+			      : pods_lost(c->pods) ? "no cgroup of the annotated pods is found: "
+						     "see vscalectl explain"
+			      : c->watch_trouble[0] != '\0' ? c->watch_trouble
+							    : c->write_trouble;
+
+	v->operation = c->config->unit_count > 0 ? "kubernetes and units" : "kubernetes";
+	v->cluster = (struct cluster_view){
+		.server = kube_client_server(c->client),
+		.node = c->node,
+		.synced = w->synced,
+		.healthy = w->healthy,
+		.trouble = trouble[0] != '\0' ? trouble : NULL,
+		.resize_offered = reporter_offered(c->reporter),
+		.pod_count = (uint32_t)c->pods->count,
+		.writes_waiting = (uint32_t)reporter_waiting(c->reporter),
+		.refused_count = (uint32_t)reporter_refused(c->reporter),
+		.requests = n->requests,
+		.failures = n->failures,
+	};
+	if (w->last_event_at != 0)
+		v->cluster.last_event_realtime_usec =
+			c->wake->now_real - (c->wake->now - w->last_event_at);
+	for (size_t i = 0; i < c->pods->count && v->cluster.cgroup_driver == NULL; i++)
+		if (c->pods->items[i]->level != NULL)
+			v->cluster.cgroup_driver =
+				c->pods->items[i]->level->unit != NULL ? "systemd" : "cgroupfs";
 }

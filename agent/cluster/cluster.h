@@ -4,7 +4,7 @@
  * daemon waits for any of this. */
 #pragma once
 
-#include "agent/cluster/namespace_table.h"
+#include "agent/kube/model/autoscalers.h"
 #include "agent/kube/model/decode.h"
 #include "agent/kube/report/reporter.h"
 #include "agent/kube/watch/watch.h"
@@ -17,10 +17,31 @@ struct prior;
 struct status_view;
 struct unit_table;
 
-/* What is known about the LimitRanges of one namespace. */
-struct cluster_range {
-	struct namespace_entry at;
+/* A request that is repeated. */
+struct refresh {
+	struct kube_call *call; /* NULL: none under way */
+	usec_t ask_at;
+	usec_t denied_since; /* 0: the last answer was no refusal */
+	bool read;           /* stays in force */
+	bool known;          /* read, or the right is missing: nothing waits for it */
+};
+
+/* What is known about a namespace. */
+struct namespace_entry {
+	struct cluster *cluster;
+	char *namespace;
+	struct refresh list;
+	usec_t failing_since; /* first answer that was of no use; 0: none */
+	bool reported;        /* by an Event */
+	bool used;            /* by a pod */
+	/* One of them, by the table. */
 	struct kube_limit_range range;
+	struct kube_autoscalers autoscalers;
+};
+
+struct namespace_table {
+	struct namespace_entry **items; /* owned */
+	size_t count;
 };
 
 struct pod_bounds;
@@ -45,9 +66,8 @@ struct cluster {
 	struct kube_watch *watch;
 	struct recorder *recorder;
 	struct reporter *reporter;
-	struct namespace_table ranges;      /* cluster_range */
-	struct namespace_table autoscalers; /* cluster_autoscalers.c */
-	struct cluster_kin **kin;           /* owned */
+	struct namespace_table ranges, autoscalers;
+	struct cluster_kin **kin; /* owned */
 	size_t kin_count;
 	struct cluster_past *past;    /* owned; NULL: none is configured */
 	struct recreate *recreate;    /* owned; NULL: not used yet */
@@ -66,7 +86,7 @@ struct cluster {
 	usec_t nowhere_since; /* since when pods run here and none of them is listed; 0: not so */
 	char watch_trouble[256]; /* "": none */
 	char write_trouble[256];
-	/* cluster_warm.c */
+	/* Connections that are kept open. */
 	usec_t warmed_at; /* 0: never */
 	usec_t warm_wait; /* until the connections are looked at again; 0: the shortest */
 	bool warm_failed; /* the last request */
@@ -86,16 +106,19 @@ void cluster_check(struct cluster *c);
 /* After every sample. */
 void cluster_tick(struct cluster *c, bool review);
 
-/* --- cluster_facts.c */
-int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret);
-/* Limits that were sent before the last ones leave the record, unless the reporter still waits for
- * them. */
-void cluster_forget_late(struct cluster *c, const struct pod *p);
+/* Hooks of the pods. */
+void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *container,
+		       struct pod_view *v);
+void cluster_hook_status(void *ctx, struct status_view *v);
 
 /* --- cluster_report.c */
 int cluster_report_start(struct cluster *c);
+int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret);
+/* Sets the bounds of the pods by whether the API server can accept a higher memory limit: after an
+ * answer or a refusal (bounds_due), and at each review for refusals that expire. */
+void cluster_bounds_tick(struct cluster *c, bool review);
 
-/* --- cluster_node.c */
+/* --- cluster_ask.c */
 /* A pod is listed. Where it runs and no pod's cgroup is where the kubelet's root should be, that is
  * searched for. */
 void cluster_node_note(struct cluster *c, const struct kube_pod *pod);
@@ -107,38 +130,26 @@ void cluster_node_tick(struct cluster *c);
 const struct kube_node *cluster_node_of(const struct cluster *c);
 /* May its kubelet be sent lower memory limits? Not while its release is not known. */
 bool cluster_node_decreases(const struct cluster *c);
-void cluster_node_free(struct cluster *c);
 
-/* --- cluster_view.c: hooks */
-void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *container,
-		       struct pod_view *v);
-void cluster_hook_status(void *ctx, struct status_view *v);
-
-/* Sets the bounds of the pods by whether the API server can accept a higher memory limit: after an
- * answer or a refusal (bounds_due), and at each review for refusals that expire. */
-void cluster_bounds_tick(struct cluster *c, bool review);
-
-/* --- cluster_warm.c */
-/* After every sample. */
-void cluster_warm_tick(struct cluster *c);
-
-/* --- cluster_ranges.c */
 /* Requests LimitRanges that are unknown or old. */
 void cluster_ranges_tick(struct cluster *c);
 /* The same for namespaces whose LimitRanges were never answered: at once, not one at a time. */
 void cluster_ranges_first(struct cluster *c);
 /* NULL: no memory for it. */
-const struct cluster_range *cluster_range_of(struct cluster *c, const char *namespace);
+const struct namespace_entry *cluster_ranges_of(struct cluster *c, const char *namespace);
 /* Sets the bounds that the LimitRanges of the pod's namespace, which are known, set to k. */
 void cluster_range_bound(struct cluster *c, const struct kube_pod *pod,
 			 const struct kube_container *k, struct pod_bounds *b);
-void cluster_ranges_free(struct cluster *c);
-
-/* --- cluster_namespaces.c: annotations of namespaces, if the configuration wants them */
-void cluster_namespaces_start(struct cluster *c);
-/* After every sample. */
+/* After every sample: annotations of namespaces, if the configuration wants them. */
 void cluster_namespaces_tick(struct cluster *c);
-void cluster_namespaces_free(struct cluster *c);
+/* After every sample: HorizontalPodAutoscalers. Requests that they depend on stay. */
+void cluster_autoscalers_tick(struct cluster *c);
+/* Sets b->requests_stay and what follows from it; the rest of b is filled. */
+void cluster_autoscalers_bound(struct cluster *c, const struct kube_pod *pod, struct pod_bounds *b);
+/* Why a request of the pod stays, borrowed; NULL: it may move. */
+const char *cluster_autoscaler_of(const struct cluster *c, const struct kube_pod *pod,
+				  enum resource r);
+void cluster_ask_free(struct cluster *c);
 
 /* --- cluster_kin.c: containers with little history start from the other pods of their workload */
 /* After every sample. */
@@ -159,16 +170,6 @@ void cluster_past_start(struct cluster *c);
 /* After every sample. */
 void cluster_past_tick(struct cluster *c);
 void cluster_past_free(struct cluster *c);
-
-/* --- cluster_autoscalers.c: requests that HorizontalPodAutoscalers depend on stay */
-/* After every sample. */
-void cluster_autoscalers_tick(struct cluster *c);
-/* Sets b->requests_stay and what follows from it; the rest of b is filled. */
-void cluster_autoscalers_bound(struct cluster *c, const struct kube_pod *pod, struct pod_bounds *b);
-/* Why a request of the pod stays, borrowed; NULL: it may move. */
-const char *cluster_autoscaler_of(const struct cluster *c, const struct kube_pod *pod,
-				  enum resource r);
-void cluster_autoscalers_free(struct cluster *c);
 
 /* --- cluster_room.c: the requests of all pods of the node */
 void cluster_room_put(struct cluster *c, const struct kube_pod *pod);

@@ -12,7 +12,7 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "policy/base/backoff.h"
-#include "policy/control/control_state.h"
+#include "policy/control/control.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #include "agent/manage/wake.h"
 #include "agent/prometheus/prometheus.h"
 #include "policy/base/backoff.h"
-#include "policy/control/control_state.h"
+#include "policy/control/control.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

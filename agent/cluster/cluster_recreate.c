@@ -2,7 +2,7 @@
 /* Mode InPlaceOrRecreate: evicts a pod that cannot be sized in place (policy/report/recreate.h).
  * First the pods of its workload are listed, then the workload's Lease is taken, then the eviction
  * is created; one pod at a time. */
-#include "agent/cluster/cluster_lease.h"
+#include "agent/cluster/cluster.h"
 #include "agent/config/config.h"
 #include "agent/kube/model/encode.h"
 #include "agent/manage/host.h"
@@ -11,6 +11,8 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pods.h"
+#include "policy/base/text.h"
+#include "policy/report/recreate.h"
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +24,8 @@
 #define REFUSED_USEC  (10 * USEC_PER_MIN)
 #define DENIED_USEC   USEC_PER_HOUR
 #define NOTE_TEXT_MAX 320
+/* Of an agent that runs in no pod; agent/deploy makes it. */
+#define NAMESPACE_DEFAULT "vscaled"
 
 /* A pod of this node that was asked about and not evicted. */
 struct refusal {
@@ -30,10 +34,19 @@ struct refusal {
 	enum recreate_answer told; /* reported last; RECREATE_EVICT: nothing */
 };
 
+/* Begins zeroed; does not move while a request is under way. */
+struct lease {
+	struct cluster *cluster;
+	struct kube_call *call; /* NULL: none under way */
+	struct kube_lease want;
+	char name[40];
+	char workload[600];
+};
+
 struct recreate {
 	char uid[REPORT_UID_MAX]; /* the pod that is being asked about */
 	struct kube_call *call;   /* NULL: none under way */
-	struct cluster_lease lease;
+	struct lease lease;
 	struct recreate_workload workload; /* what was listed of it so far */
 	const char *why;                   /* static text: it is to be evicted */
 	usec_t evicted_at;                 /* the last one of this node, or the agent's start */
@@ -211,6 +224,8 @@ static bool is_still_needed(const struct cluster *c, const struct pod *p)
 	return recreate_needed(&facts, c->wake->now, &again) == RECREATE_EVICT;
 }
 
+/* RECREATE_EVICT: taken; RECREATE_LEASED; RECREATE_REFUSED: by the API server, detail says why.
+ * RECREATE_ANSWER_COUNT: no answer, or none that can be read. status: of HTTP; 0: none. */
 static void on_leased(struct cluster *c, enum recreate_answer answer, unsigned status,
 		      const char *detail)
 {
@@ -226,6 +241,119 @@ static void on_leased(struct cluster *c, enum recreate_answer answer, unsigned s
 		evict(c, p);
 	else
 		refused(c, p, answer, REFUSED_USEC, detail);
+}
+
+/* --- the Lease. One eviction per workload and hour, by any node: the pod that is to be evicted
+ * takes the Lease of its workload, in the agent's namespace. Agents that decide in the same moment
+ * see the same pods; the API server gives the Lease to one of them. It is never released: it
+ * expires. */
+
+static void finish(struct lease *l, const struct kube_answer *a)
+{
+	struct kube_status status = {.message = ""};
+
+	if (a->error != 0) {
+		on_leased(l->cluster, RECREATE_ANSWER_COUNT, 0, a->detail);
+	} else if (a->status >= 200 && a->status < 300) {
+		on_leased(l->cluster, RECREATE_EVICT, a->status, "");
+	} else if (a->status == 409) {
+		on_leased(l->cluster, RECREATE_LEASED, a->status, "");
+	} else {
+		kube_decode_status(a->body, a->len, &status);
+		on_leased(l->cluster, RECREATE_REFUSED, a->status, status.message);
+	}
+}
+
+static void send(struct lease *l, const char *method, const char *body, kube_done_fn *done)
+{
+	const char *namespace = l->cluster->host->own_namespace;
+	char path[384];
+	const struct kube_request request = {
+		.method = method,
+		.path = path,
+		.body = body,
+		.content = strcmp(method, "PATCH") == 0 ? KUBE_MERGE_PATCH : KUBE_JSON,
+	};
+
+	snprintf(path, sizeof path, "/apis/coordination.k8s.io/v1/namespaces/%s/leases%s%s",
+		 namespace[0] != '\0' ? namespace : NAMESPACE_DEFAULT,
+		 strcmp(method, "POST") == 0 ? "" : "/",
+		 strcmp(method, "POST") == 0 ? "" : l->name);
+	if (l->cluster->port.start(l->cluster->port.ctx, &request, done, l, &l->call) < 0)
+		on_leased(l->cluster, RECREATE_ANSWER_COUNT, 0, "the request could not be sent");
+}
+
+static void send_lease(struct lease *l, const char *method, kube_done_fn *done)
+{
+	OWN(drop_free)
+	char *body = kube_encode_lease(l->name, l->workload, &l->want,
+				       RECREATE_WORKLOAD_USEC / USEC_PER_SEC);
+
+	if (body == NULL)
+		on_leased(l->cluster, RECREATE_ANSWER_COUNT, 0, "not enough memory");
+	else
+		send(l, method, body, done);
+}
+
+static void on_renewed(void *arg, const struct kube_answer *a)
+{
+	struct lease *l = arg;
+
+	l->call = NULL;
+	finish(l, a);
+}
+
+/* Renewed only as it was read: of two that read it, the API server refuses the second. */
+static void on_read(void *arg, const struct kube_answer *a)
+{
+	struct lease *l = arg;
+	struct kube_decode_error err = {.error = 0};
+	struct kube_lease now;
+	enum recreate_answer answer;
+
+	l->call = NULL;
+	if (a->error != 0 || a->status != 200) {
+		finish(l, a);
+		return;
+	}
+	if (kube_decode_lease(a->body, a->len, &now, &err) < 0) {
+		on_leased(l->cluster, RECREATE_ANSWER_COUNT, a->status, err.text);
+		return;
+	}
+	answer = recreate_leased(strcmp(now.holder, l->want.holder) == 0, now.renewed_real,
+				 l->want.renewed_real);
+	if (answer != RECREATE_EVICT) {
+		on_leased(l->cluster, answer, a->status, "");
+		return;
+	}
+	memcpy(l->want.version, now.version, sizeof l->want.version);
+	send_lease(l, "PATCH", on_renewed);
+}
+
+static void on_created(void *arg, const struct kube_answer *a)
+{
+	struct lease *l = arg;
+
+	l->call = NULL;
+	if (a->error == 0 && a->status == 409)
+		send(l, "GET", NULL, on_read);
+	else
+		finish(l, a);
+}
+
+/* Nothing is under way. on_leased() is called once, maybe at once. */
+static void take_lease(struct cluster *c, struct lease *l, const struct pod *p)
+{
+	const struct kube_pod *s = p->spec;
+	uint64_t hash = text_hash(TEXT_HASH_FIRST, s->namespace);
+
+	hash = text_hash(text_hash(hash, s->owner), s->workload);
+	*l = (struct lease){.cluster = c};
+	l->want.renewed_real = c->wake->wall_now;
+	snprintf(l->want.holder, sizeof l->want.holder, "%s_%s", s->name, s->uid);
+	snprintf(l->name, sizeof l->name, "vscaled-evict-%016llx", (unsigned long long)hash);
+	snprintf(l->workload, sizeof l->workload, "%s/%s/%s", s->namespace, s->owner, s->workload);
+	send_lease(l, "POST", on_created);
 }
 
 /* --- the workload */
@@ -285,7 +413,7 @@ static void on_listed(void *arg, const struct kube_answer *a)
 	}
 	answer = recreate_allowed(&r->workload);
 	if (answer == RECREATE_EVICT)
-		cluster_lease_take(c, &r->lease, p, on_leased);
+		take_lease(c, &r->lease, p);
 	else
 		refused(c, p, answer, REFUSED_USEC, "");
 }
@@ -360,12 +488,15 @@ void cluster_recreate_tick(struct cluster *c)
 
 void cluster_recreate_free(struct cluster *c)
 {
-	if (c->recreate != NULL && c->recreate->call != NULL)
-		c->port.cancel(c->port.ctx, c->recreate->call);
-	if (c->recreate != NULL)
-		cluster_lease_cancel(&c->recreate->lease);
-	if (c->recreate != NULL)
-		free(c->recreate->refusals);
-	free(c->recreate);
+	struct recreate *r = c->recreate;
+
+	if (r == NULL)
+		return;
+	if (r->call != NULL)
+		c->port.cancel(c->port.ctx, r->call);
+	if (r->lease.call != NULL)
+		c->port.cancel(c->port.ctx, r->lease.call);
+	free(r->refusals);
+	free(r);
 	c->recreate = NULL;
 }

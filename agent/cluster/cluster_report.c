@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The reporter's callbacks, and the hooks through which the pods query it. */
+/* Reports: the facts of one (the held limits, beside the pod object), the reporter's callbacks, and
+ * the hooks through which the pods query it. */
 #include "agent/cluster/cluster.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
 #include "agent/manage/drift_state.h"
+#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
-#include "agent/manage/originals.h"
+#include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/spec.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
+#include "agent/pod/pod_recover.h"
 #include "agent/pod/pod_rule.h"
 #include "agent/pod/pods.h"
+#include "policy/base/arithmetic.h"
 #include "policy/base/quantity.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +27,421 @@
 #define SPREAD_USEC USEC_PER_MIN
 /* The values of one refusal are reported one after the other, within this time. */
 #define ONE_REFUSAL_USEC USEC_PER_SEC
+/* Growth this long ago has ended: a later pass would have seen more. */
+#define SETTLED_USEC (10 * USEC_PER_SEC)
+
+/* --- the facts --- */
+
+/* What a new container was given from history need not prove itself: 0. */
+static usec_t held_since(const struct control *c, enum resource r, usec_t now)
+{
+	usec_t changed = r == RESOURCE_CPU ? c->cpu.held_since : c->mem.last_change;
+	enum reason reason = c->resource[r].last.reason;
+	bool by_history = changed != 0 && (reason == REASON_INITIAL || reason == REASON_HISTORY);
+
+	return by_history && control_known_at_birth(c, r, now) ? 0 : MAX(changed, c->started_at);
+}
+
+/* Not before its originals are on disk: they could not be told from what is sent. */
+static bool may_report(const struct managed *m)
+{
+	return m->container.annotated && m->control.rule.mode != MODE_OFF && !m->control.paused &&
+	       m->state == UNIT_MANAGED && m->originals.saved;
+}
+
+/* A ratified value is restored in the spec also when the container is no longer sized. */
+static bool is_reported(const struct managed *m, enum resource r, bool back)
+{
+	const struct control *c = &m->control;
+
+	if (c->gave_way & (1u << r))
+		return false;
+	return back || ((c->resource[r].managed || control_sizes_request(c, r)) && may_report(m));
+}
+
+static bool is_given_back(const struct managed *m)
+{
+	return (!m->container.annotated || m->container.rule.rule.mode == MODE_OFF ||
+		m->state == UNIT_RESTORED) &&
+	       persist_has(m);
+}
+
+/* Its cgroup has not been restored yet, not even as far as use allows. */
+static bool is_untouched(const struct managed *m)
+{
+	return m->hand_back.due && !m->hand_back.reported;
+}
+
+/* A startup boost is never reported: the limit counts as if the boost had ended. */
+static uint64_t actual_of(const struct control *c, enum resource r)
+{
+	if (r == RESOURCE_MEMORY)
+		return c->kernel.mem_max;
+	if (c->boost.written)
+		return control_lasting(c, r);
+	/* A quota is 1 ms at least: what the kubelet writes for the held limit. */
+	if (cpu_quota_of(c->resource[r].limit, c->kernel.cpu_period_usec) ==
+	    c->kernel.cpu_quota_usec)
+		return c->resource[r].limit;
+	return cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
+}
+
+/* The spec follows the cgroup: while that has another limit than the original, because more memory
+ * is in use, the spec keeps its own. Later on it is the spec that the kubelet writes there. */
+static bool limit_stays(const struct managed *m, enum resource r)
+{
+	uint64_t actual = actual_of(&m->control, r);
+
+	if (!is_given_back(m) || (!m->hand_back.due && m->state != UNIT_RESTORED))
+		return false;
+	return m->cgroup.cg != NULL
+		       ? !limit_same_file(r, actual, persist_original_limit(m, r, actual),
+					  m->control.kernel.cpu_period_usec)
+		       : m->hand_back.due;
+}
+
+/* Does the spec hold a limit that vscaled wrote? all: vscaled wrote the whole spec. Else an
+ * external writer has changed it since, and the record of sent values shows which are still
+ * vscaled's. */
+static bool holds_sent(const struct managed *m, enum resource r, bool all, uint64_t limit)
+{
+	return all || spec_sent_by_us(m, r, limit);
+}
+
+/* After an external change, requests are restored only where vscaled changed them. */
+static uint64_t request_back(const struct managed *m, enum resource r, bool all, uint64_t spec)
+{
+	bool ours = all || m->pod->spec->qos == QOS_GUARANTEED ||
+		    m->container.rule.controlled != CONTROLLED_LIMITS;
+
+	return ours ? persist_original_request(m, r, spec) : spec;
+}
+
+/* Restores the originals in the spec where it holds values of vscaled. */
+static void fill_back(const struct managed *m, enum resource r, bool all,
+		      struct report_resource *ret)
+{
+	if (holds_sent(m, r, all, ret->spec_limit)) {
+		/* The laws no longer know the original of a container that was handed back. */
+		ret->original_limit = persist_original_limit(m, r, ret->spec_limit);
+		ret->original_request = request_back(m, r, all, ret->spec_request);
+	} else {
+		ret->original_limit = ret->spec_limit;
+		ret->original_request = ret->spec_request;
+	}
+	if (!ret->limit_stays)
+		ret->held = ret->original_limit;
+}
+
+static void fill_resource(const struct managed *m, enum resource r, bool back,
+			  struct report_resource *ret)
+{
+	const struct control *c = &m->control;
+	const struct control_resource *res = &c->resource[r];
+	/* Mode Initial raises nothing after the start. */
+	uint64_t ceiling = c->rule.mode == MODE_INITIAL
+				   ? control_lasting(c, r)
+				   : control_ceiling(c, &m->config->tuning, r, m->host->cpu_milli);
+
+	ret->managed = is_reported(m, r, back);
+	ret->limit_stays = !m->pod->ending && limit_stays(m, r);
+	ret->original_limit = res->original;
+	ret->held = control_lasting(c, r);
+	ret->held_since = held_since(c, r, m->wake->now);
+	if (r == RESOURCE_CPU)
+		ret->startup_until = control_startup_raise(c, &m->config->tuning);
+	ret->actual = actual_of(c, r);
+	ret->ceiling = ceiling == LIMIT_MAX ? 0 : ceiling;
+	ret->original_request = persist_original_request(m, r, ret->spec_request);
+	ret->request = control_request(c, r);
+	ret->ratio_permille = ret->request != 0 ? c->pod.resource[r].ratio_permille : 0;
+	ret->request_since = control_request_since(c, r, m->wake->now);
+	ret->external = !spec_sent_by_us(m, r, ret->spec_limit);
+	/* Without a cgroup the last value read is out of date. */
+	if (m->cgroup.cg == NULL)
+		ret->actual = 0;
+}
+
+static uint64_t restart_to(const struct managed *m)
+{
+	const struct control *c = &m->control;
+	bool killed = c->resource[RESOURCE_MEMORY].counters.oom_kills > m->restart.oom_kills;
+
+	if (!m->container.rule.allow_restart || c->rule.mode != MODE_AUTO || m->cgroup.cg == NULL)
+		return 0;
+	return control_restart_limit(c, &m->config->tuning, killed);
+}
+
+/* A container that is being handed back is not sampled. */
+static uint64_t use_of(const struct managed *m)
+{
+	struct usage u = {0};
+
+	if (m->state == UNIT_UNMANAGED && m->cgroup.cg != NULL &&
+	    cg_read(m->cgroup.cg, USAGE_MEM_STAT, &u) == 0)
+		return mem_unreclaimable(&u.stat);
+	return mem_unreclaimable(&m->control.last.stat);
+}
+
+/* A cgroup that was handed back is closed: opened to read, until the spec has the originals. */
+static void read_closed(const struct managed *m, struct report_container *ret)
+{
+	const struct kube_container *k = pod_spec_of(m);
+	OWN(drop_cg) struct cg *cg = NULL;
+	struct usage u = {0};
+
+	if (k != NULL && !k->running)
+		ret->use_bytes = 0;
+	if (m->cgroup.path == NULL || cg_open(m->host->root, m->cgroup.path, &cg) < 0 ||
+	    cg_read(cg, USAGE_MEM_STAT | USAGE_MEM_LIMIT, &u) != 0)
+		return;
+	ret->use_bytes = mem_unreclaimable(&u.stat);
+	ret->resource[RESOURCE_MEMORY].actual = u.limits.mem_max;
+}
+
+/* Use cannot exceed the limit in the cgroup: if that is the original, the spec needs no more. */
+static void bound_back(struct report_resource *memory)
+{
+	if (memory->actual == memory->original_limit)
+		memory->ceiling = memory->original_limit;
+}
+
+/* The headroom of every memory limit that is sent covers slow growth. */
+static bool grows(const struct managed *m, uint64_t use_bytes)
+{
+	const struct report_tuning *t = &m->config->kubernetes.report;
+	const struct mem_law *mem = &m->control.mem;
+	uint64_t margin = MAX(scale_permille(use_bytes, t->margin_permille), t->margin_min_bytes);
+
+	return mul_div(mem->slope_bps, t->ahead_usec, USEC_PER_SEC) > margin ||
+	       (mem->last_growth != 0 && m->wake->now - mem->last_growth < SETTLED_USEC);
+}
+
+/* With systemd's headroom in the file use can pass the held limit; the spec must not stay below. */
+static uint64_t held_memory(const struct report_container *c, uint64_t page_bytes)
+{
+	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
+
+	return MAX(x->held, MIN(round_up(c->use_bytes, page_bytes), x->actual));
+}
+
+/* A HorizontalPodAutoscaler that depends on a request of a Guaranteed pod holds both values. */
+static enum controlled_values controlled_now(const struct managed *m)
+{
+	const struct pod_bounds *b = &m->control.pod;
+
+	return b->guaranteed && b->requests_stay != 0 ? CONTROLLED_LIMITS
+						      : m->container.rule.controlled;
+}
+
+/* all: vscaled wrote the whole spec. */
+static void fill_container(const struct managed *m, bool restoring, bool all,
+			   struct report_container *ret)
+{
+	const struct control *c = &m->control;
+	/* A container of a pod in which others stay managed: its spec follows its cgroup. */
+	bool back = restoring || (is_given_back(m) && !is_untouched(m) && !m->pod->ending &&
+				  persist_is_ratified(m));
+	bool watched = m->state != UNIT_UNMANAGED;
+
+	ret->running = m->cgroup.cg != NULL;
+	ret->limits_only = controlled_now(m) == CONTROLLED_LIMITS;
+	ret->use_bytes = use_of(m);
+	ret->slope_bps = watched ? c->mem.slope_bps : 0;
+	ret->growing = watched && grows(m, ret->use_bytes);
+	ret->grew_at = MAX(c->mem.last_growth, c->started_at);
+	ret->replayed = m->host->cpu_manager;
+	ret->swaps = c->pod.swaps;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		fill_resource(m, r, back, &ret->resource[r]);
+		if (back)
+			fill_back(m, r, all, &ret->resource[r]);
+		ret->resource[r].back = back && !restoring;
+	}
+	if (back && m->cgroup.cg == NULL)
+		read_closed(m, ret);
+	if (back)
+		bound_back(&ret->resource[RESOURCE_MEMORY]);
+	if (!back) {
+		ret->resource[RESOURCE_MEMORY].held = held_memory(ret, m->control.page_bytes);
+		ret->resource[RESOURCE_MEMORY].restart_to = restart_to(m);
+	}
+}
+
+/* A pod's requests are changed if those of one of its containers are. */
+static enum controlled_values controlled_of(const struct pod *p)
+{
+	enum controlled_values widest = CONTROLLED_LIMITS;
+	bool only_requests = true, any = false;
+
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		if (m == NULL || !m->container.annotated)
+			continue;
+		any = true;
+		only_requests &= controlled_now(m) == CONTROLLED_REQUESTS;
+		if (controlled_now(m) != CONTROLLED_LIMITS)
+			widest = CONTROLLED_REQUESTS_AND_LIMITS;
+	}
+	return any && only_requests ? CONTROLLED_REQUESTS : widest;
+}
+
+/* A managed container that runs and has no open cgroup: its use and its limit are not known, and a
+ * resize of another container makes the kubelet write the spec's values into it too. */
+static bool any_unseen(const struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		if (m != NULL && m->cgroup.cg == NULL &&
+		    (m->container.annotated || m->hand_back.due) &&
+		    p->spec->containers[i].running && persist_has(m))
+			return true;
+	}
+	return false;
+}
+
+static bool is_active(const struct pod *p)
+{
+	return p->why == NULL && !p->ending && pod_is_sized(p) && !p->pods->units->paused &&
+	       !any_unseen(p);
+}
+
+/* The spec is restored after the cgroups. */
+static bool is_restoring(const struct pod *p)
+{
+	bool given_back = false;
+
+	if (p->ending || p->adopting || pod_is_sized(p))
+		return false;
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		if (m != NULL && is_untouched(m))
+			return false;
+		given_back |= m != NULL && is_given_back(m);
+	}
+	return given_back;
+}
+
+/* Limits that were sent before the last ones leave the record, unless the reporter still waits for
+ * them. */
+static void forget_late(struct cluster *c, const struct pod *p)
+{
+	if (reporter_late(c->reporter, p->spec->uid, c->wake->now))
+		return;
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL)
+			persist_none_late(p->members[i].managed);
+}
+
+static bool holds_any_sent(const struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		for (enum resource r = 0; p->members[i].managed != NULL && r < RESOURCE_COUNT; r++)
+			if (spec_sent_by_us(p->members[i].managed, r,
+					    p->spec->containers[i].spec.limit[r]))
+				return true;
+	return false;
+}
+
+static usec_t changed_real(const struct pod *p)
+{
+	usec_t newest = 0;
+
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		for (enum resource r = 0; p->members[i].managed != NULL && r < RESOURCE_COUNT; r++)
+			newest = MAX(newest,
+				     p->members[i].managed->control.resource[r].last.at_real);
+	return newest;
+}
+
+static const char *mode_shown(const struct pod *p)
+{
+	enum mode highest = MODE_OFF;
+	bool recreate = false;
+
+	if (p->why != NULL || p->leaving || p->observed)
+		return NULL;
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		if (m == NULL || !m->container.annotated)
+			continue;
+		highest = MAX(highest, m->container.rule.rule.mode);
+		recreate |= m->container.rule.in_place_or_recreate;
+	}
+	if (highest == MODE_OFF && p->pods->config->kubernetes.observe == OBSERVE_NONE)
+		return NULL;
+	return recreate && highest == MODE_AUTO ? "InPlaceOrRecreate" : mode_name(highest);
+}
+
+/* Without what is known of other pods: what an agent learnt from another must not come back. */
+static void fill_published(const struct managed *m, const struct report_container *container,
+			   struct kube_published *ret)
+{
+	const struct control *c = &m->control;
+	const uint64_t node[RESOURCE_COUNT] = {m->host->cpu_milli, m->table->memory->read.total};
+	usec_t newest = 0;
+
+	*ret = (struct kube_published){.own = c->own, .samples = c->history.samples};
+	control_bound_upper(c, node, &ret->own);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		const struct decision *last = &c->resource[r].last;
+
+		ret->request[r] = container->resource[r].spec_request;
+		ret->limit[r] = container->resource[r].spec_limit == LIMIT_MAX
+					? LIMIT_MAX
+					: container->resource[r].held;
+		if (last->at_real <= newest)
+			continue;
+		newest = last->at_real;
+		ret->reason = reason_name(last->reason);
+		ret->reason_resource = r;
+	}
+}
+
+int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret)
+{
+	struct cluster *c = ctx;
+	const struct pod *p = pods_find(c->pods, uid);
+	bool all;
+
+	/* The annotation is the only copy of the originals: it must not be replaced. */
+	if (p == NULL || pod_in_doubt(p))
+		return -ENOENT;
+	reporter_fill(p->spec, ret);
+	ret->facts.active = is_active(p);
+	/* A value of the owner in the spec that is not adopted yet must not be replaced. */
+	ret->facts.adopting = p->adopting;
+	/* Values that an external writer has set since stay. */
+	all = reporter_expects(c->reporter, uid);
+	ret->facts.restoring = is_restoring(p) && (all || holds_any_sent(p));
+	ret->facts.controlled = controlled_of(p);
+	if (p->spec->pending_real != 0 && p->spec->pending_real < c->wake->now_real)
+		ret->facts.pending_usec = c->wake->now_real - p->spec->pending_real;
+	ret->facts.room_counted = true;
+	ret->facts.room_unknown = cluster_node_of(c) == NULL;
+	ret->facts.no_decrease = !cluster_node_decreases(c);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		ret->facts.room[r] = cluster_room_left(c, p->spec, r);
+	ret->mode = mode_shown(p);
+	ret->invalid = p->error[0] != '\0' ? p->error : NULL;
+	ret->changed_real = changed_real(p);
+	for (size_t i = 0; i < ret->facts.container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		ret->published[i] = (struct kube_published){0};
+		if (m == NULL)
+			continue;
+		fill_container(m, ret->facts.restoring, all, &ret->containers[i]);
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+			ret->target[i][r] = m->control.recommendation.resource[r].target;
+		fill_published(m, &ret->containers[i], &ret->published[i]);
+	}
+	return 0;
+}
 
 /* --- the reporter's callbacks --- */
 
@@ -277,7 +697,7 @@ static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 		/* What it had refused before may be allowed now. */
 		pod_set_bounds(m);
 	}
-	cluster_forget_late(c, p);
+	forget_late(c, p);
 }
 
 static void on_contested(void *ctx, const char *uid, const char *text)
@@ -389,18 +809,18 @@ static bool is_observed(const struct cluster *c, const struct kube_pod *pod)
 }
 
 /* NULL: not known, or without effect. */
-static const struct cluster_range *range_of(struct cluster *c, const struct kube_pod *pod)
+static const struct namespace_entry *range_of(struct cluster *c, const struct kube_pod *pod)
 {
-	return is_observed(c, pod) ? NULL : cluster_range_of(c, pod->namespace);
+	return is_observed(c, pod) ? NULL : cluster_ranges_of(c, pod->namespace);
 }
 
 /* Can the API server accept a higher memory limit of this pod now? */
 static bool ratifies(struct cluster *c, const struct kube_pod *pod)
 {
-	const struct cluster_range *range = range_of(c, pod);
+	const struct namespace_entry *range = range_of(c, pod);
 
 	return !pod->deleting && c->watch != NULL && kube_watch_state(c->watch)->healthy &&
-	       range != NULL && range->at.list.known &&
+	       range != NULL && range->list.known &&
 	       reporter_ratifies(c->reporter, pod->uid, c->wake->now);
 }
 
@@ -427,7 +847,7 @@ void cluster_bounds_tick(struct cluster *c, bool review)
 	for (size_t i = 0; i < c->pods->count; i++) {
 		bound_pod(c->pods->items[i]);
 		if (review)
-			cluster_forget_late(c, c->pods->items[i]);
+			forget_late(c, c->pods->items[i]);
 	}
 }
 
@@ -435,13 +855,13 @@ static void hook_bounds(void *ctx, const struct kube_pod *pod, const char *conta
 			struct pod_bounds *b)
 {
 	struct cluster *c = ctx;
-	const struct cluster_range *known = range_of(c, pod);
+	const struct namespace_entry *known = range_of(c, pod);
 	const struct kube_container *k = kube_pod_container(pod, container);
 	size_t i = (size_t)(k - pod->containers);
 
 	cluster_autoscalers_bound(c, pod, b);
 	b->unratified_permille = unratified_permille(c, k, ratifies(c, pod));
-	b->ranges_unknown = known != NULL && !known->at.list.known;
+	b->ranges_unknown = known != NULL && !known->list.known;
 	b->requests_unknown |= b->ranges_unknown && (b->requests_move || b->limits_stay);
 	b->growth_held = !(k->restart_on_resize & RESOURCES_MEMORY) &&
 			 reporter_tries(c->reporter, pod->uid, c->wake->now);

@@ -153,6 +153,13 @@ struct config {
 	size_t pod_rule_count;
 };
 
+/* The file that the configuration in use was read from, and the result of the last try. */
+struct config_source {
+	const char *path;   /* borrowed */
+	char result[256];   /* "ok", or the first error */
+	usec_t loaded_real; /* realtime */
+};
+
 /* The built-in values, no units. -ENOMEM. */
 int config_default(struct config *ret);
 void config_free(struct config *c);
@@ -185,7 +192,5 @@ const struct config_pod_rule *config_pod_rule_for(const struct config *c,
 cJSON *config_dump_json(const struct config *c);
 /* The node: as configured, NODE_NAME, or the host's name. Owned; NULL: no memory. */
 char *config_node_name(const struct config_kubernetes *k);
-/* *c becomes what *fresh is, which is empty then. */
-void config_replace(struct config *c, struct config *fresh);
 /* Is Kubernetes switched on, or found? */
 bool config_cluster_wanted(const struct config_kubernetes *k);

@@ -4,7 +4,7 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "cgroup/writer.h"
-#include "policy/control/control_state.h"
+#include "policy/control/control.h"
 
 /* *ret: the factor that it was computed with; 0: none. */
 static bool is_kubelets(const struct managed *m, uint64_t high, uint32_t *ret)

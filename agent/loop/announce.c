@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reports what a wake-up changed: kills, denied memory, ceilings. */
 #include "agent/loop/announce.h"
-#include "agent/manage/above_spec.h"
-#include "agent/manage/denied.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 

@@ -7,7 +7,6 @@
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
 #include "agent/manage/host.h"
-#include "agent/manage/inotify.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"

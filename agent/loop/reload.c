@@ -11,6 +11,7 @@
 #include "agent/units/units.h"
 #include "systemd/notify.h"
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Before the configuration is read, events go where they go by default. */
@@ -26,6 +27,12 @@ void log_start(struct daemon *d)
 	event_log_use(&d->log);
 }
 
+static void loaded(struct config_source *s, usec_t now_real)
+{
+	snprintf(s->result, sizeof s->result, "ok");
+	s->loaded_real = now_real;
+}
+
 int reload_first(struct reload *reload, const char *path)
 {
 	struct daemon *d = reload->daemon;
@@ -37,7 +44,7 @@ int reload_first(struct reload *reload, const char *path)
 		message_config_errors(path, &errors, false);
 		return -EINVAL;
 	}
-	config_source_loaded(&reload->source, d->wake.now_real);
+	loaded(&reload->source, d->wake.now_real);
 	return 0;
 }
 
@@ -67,8 +74,9 @@ void reload_config(struct reload *reload)
 	notify_send(NOTIFY_RELOADING, NULL, daemon_clock());
 	r = annotation_load_config(reload->source.path, &fresh, &errors);
 	if (r < 0) {
-		config_source_failed(&reload->source,
-				     errors.count > 0 ? errors.text[0] : strerror(-r));
+		snprintf(reload->source.result, sizeof reload->source.result, "%.*s",
+			 (int)sizeof reload->source.result - 1,
+			 errors.count > 0 ? errors.text[0] : strerror(-r));
 		d->tally.reloads_failed++;
 		message_config_errors(reload->source.path, &errors, true);
 	} else {
@@ -76,8 +84,9 @@ void reload_config(struct reload *reload)
 				 fresh.log.format != d->config.log.format;
 
 		config_keep_restart_only(&fresh, &d->config, later, sizeof later);
-		config_replace(&d->config, &fresh);
-		config_source_loaded(&reload->source, d->wake.now_real);
+		config_free(&d->config);
+		d->config = fresh;
+		loaded(&reload->source, d->wake.now_real);
 		d->tally.reloads++;
 		event_tell(EVENT_CONFIG_LOADED, .file = reload->source.path,
 			   .count = d->config.unit_count, .detail = later);

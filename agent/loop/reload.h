@@ -2,7 +2,7 @@
 /* Reads the configuration: at the start, on SIGHUP, and when a kubelet has replaced it. */
 #pragma once
 
-#include "agent/config/config_source.h"
+#include "agent/config/config.h"
 
 struct config_watch;
 struct daemon;

@@ -5,7 +5,6 @@
 #include "agent/apply/apply.h"
 #include "agent/manage/attach.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/managed_facts.h"
 #include "agent/manage/reader.h"
 #include <errno.h>
 

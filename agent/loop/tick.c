@@ -10,19 +10,18 @@
 #include "agent/loop/announce.h"
 #include "agent/loop/sweep.h"
 #include "agent/manage/attach.h"
-#include "agent/manage/context.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/managed_facts.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/oom.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
+#include "agent/manage/table.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
 #include "agent/recorder/recorder.h"
 #include "cgroup/levels.h"
-#include "policy/control/control_state.h"
+#include "policy/control/control.h"
 #include <errno.h>
 
 /* Beside the CPU counters, which are read first. */

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The cgroup of an entry, which comes and goes. */
 #include "agent/manage/attach.h"
-#include "agent/manage/context.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/host.h"
-#include "agent/manage/inotify.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
@@ -12,6 +10,7 @@
 #include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
+#include "agent/manage/table.h"
 #include "agent/manage/wake.h"
 #include "cgroup/kubepods.h"
 #include "cgroup/levels.h"

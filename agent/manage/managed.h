@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/manage/parts.h"
-#include "agent/manage/plan_storage.h"
+#include "agent/metrics/counters.h"
 #include "agent/view/view.h"
 #include "policy/control/control.h"
 #include "systemd/unit_props.h"
@@ -64,6 +64,31 @@ struct arrival {
 	struct unit_props props;
 };
 
+/* --- where plans are made, and their steps that were carried out */
+
+/* A step of every kind for every resource at most, and a failed step may ask for two more. */
+#define PLAN_STEPS_PER_UNIT 8
+
+/* Kept for the next plan. */
+struct plan_storage {
+	struct change *steps; /* owned */
+	size_t capacity;
+};
+
+/* A step that was carried out; it is logged when all steps are done. */
+struct done_step {
+	struct managed *unit;
+	struct change step;
+	struct decision why;
+	int outcome; /* enum apply_outcome or -errno */
+	usec_t took[SINCE_COUNT];
+};
+#define DONE_STEPS_MAX 64
+struct step_log {
+	struct done_step items[DONE_STEPS_MAX];
+	size_t count;
+};
+
 /* Containers and pod levels too. */
 struct unit_table {
 	struct managed **items; /* owned, in no lasting order */
@@ -99,3 +124,31 @@ void managed_set_unit(struct managed *m, char *unit);
 struct managed *managed_by_id(const struct unit_table *t, uint32_t id); /* NULL: there is none */
 uint64_t managed_cookie(const struct managed *m);
 struct managed *managed_by_cookie(const struct unit_table *t, uint64_t cookie); /* likewise */
+
+/* --- queries on one entry; nothing is changed */
+
+struct managed *managed_find(const struct unit_table *t, const char *name);
+/* By the systemd unit that holds its properties. */
+struct managed *managed_of_unit(const struct unit_table *t, const char *unit);
+/* Its rule by the present configuration and annotations; NULL: it is not managed. Borrowed. */
+const struct policy_rule *managed_rule(const struct managed *m);
+/* The one in force; of what has not been found yet the one that is to be. */
+enum mode managed_mode(const struct managed *m);
+/* As in the annotation: InPlaceOrRecreate too, which sizes as Auto. */
+const char *managed_mode_name(const struct managed *m);
+/* Has PID 1 still to answer a property call by vscaled? */
+bool managed_call_pending(const struct managed *m);
+/* Which of its limits systemd stores as properties: UNIT_PROP_*. */
+uint32_t managed_props_mask(const struct managed *m);
+/* What systemd holds after these limits were set through it. */
+struct unit_props props_of_limits(const struct limits *l);
+/* A pod level has no laws of its own: it follows its containers. */
+bool managed_has_laws(const struct managed *m);
+/* Does the kernel hold another value than the held limit? Managed resources only. */
+bool unit_moved(const struct managed *m, enum resource r, const struct limits *seen);
+/* A limit file that does not exist says nothing: the held limit stays. */
+void unit_fill_absent(const struct managed *m, struct usage *u);
+/* Millicores of what systemd stores; LIMIT_MAX: none. */
+uint64_t props_milli(const struct unit_props *p);
+/* May it be written to? */
+bool managed_is_controlled(const struct managed *m);

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From what happened to the journal. */
+/* From what happened to the journal, and to Events of the pod. */
 #include "agent/manage/messages.h"
 #include "agent/base/escape.h"
 #include "agent/config/config.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/managed_facts.h"
+#include "agent/manage/node_memory.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
+#include "agent/metrics/counters.h"
 #include "agent/view/decision_text.h"
 #include "agent/view/human.h"
+#include "policy/base/arithmetic.h"
 #include <stdio.h>
+#include <string.h>
 
 struct event_who message_who(const struct managed *m)
 {
@@ -308,4 +311,201 @@ void message_config_errors(const char *file, const struct config_errors *errors,
 void message_unsupported(const char *what, const char *hint, int error)
 {
 	event_tell(EVENT_HOST_UNSUPPORTED, .detail = what, .hint = hint, .error = error);
+}
+
+/* --- more memory in use than the spec allows, or than the kubelet has carried out: any replay ends
+ * a process. The spec leads (policy/report/report.h), so this could not be ratified --- */
+
+/* A pending resize is not reported before this. */
+#define TELL_AFTER_USEC (3 * USEC_PER_SEC)
+/* The condition ends when use is below this share of the spec's limit. */
+#define OVER_PERMILLE 950
+
+static uint64_t limit_held(const struct managed *m, const struct kube_container *c)
+{
+	return kube_pod_limit_held(m->pod->spec, c, RESOURCE_MEMORY);
+}
+
+uint64_t above_spec_bytes(const struct managed *m)
+{
+	const struct kube_container *c = pod_spec_of(m);
+	uint64_t use = mem_use(&m->control.last);
+	uint64_t limit = c != NULL ? limit_held(m, c) : LIMIT_MAX;
+
+	return m->cgroup.cg != NULL && m->container.annotated && limit != LIMIT_MAX && use > limit
+		       ? use - limit
+		       : 0;
+}
+
+static const char *why(const struct managed *m, const struct kube_container *c)
+{
+	const struct pod_hooks *h = &m->pod->pods->hooks;
+	struct pod_view v;
+
+	if (c->restart_on_resize & RESOURCES_MEMORY)
+		return "its resizePolicy for memory is RestartContainer";
+	if (m->container.rule.controlled == CONTROLLED_REQUESTS)
+		return "controlled-values is RequestsOnly";
+	pod_view_init(&v);
+	if (h->view != NULL)
+		h->view(h->ctx, m->pod->spec, c->name, &v);
+	return v.report.detail != NULL && v.report.detail[0] != '\0' ? v.report.detail
+								     : "not sent yet";
+}
+
+/* held_out: the brake had to end. */
+static void report_overcommit(struct managed *m, const struct kube_container *c, bool held_out)
+{
+	uint64_t held = limit_held(m, c), use_bytes = mem_use(&m->control.last);
+	bool carried_out = held == c->spec.limit[RESOURCE_MEMORY];
+	const char *message = carried_out ? NULL : m->pod->spec->resize_message;
+	const char *what = carried_out ? "" : "the kubelet has not carried out the higher limit: ";
+	char reason[400], text[512], limit[HUMAN_SIZE], use[HUMAN_SIZE];
+
+	snprintf(reason, sizeof reason, "%s%s%.300s",
+		 held_out ? "growth can be held no longer; " : "", what,
+		 message != NULL ? message : why(m, c));
+	event_tell(EVENT_MEMORY_ABOVE_SPEC, .who = message_who(m), .resource = RESOURCE_MEMORY,
+		   .from = held, .to = use_bytes, .detail = reason);
+	snprintf(text, sizeof text,
+		 "%s uses %s of memory, %s %s (%.300s): any resize of the pod can end in an OOM "
+		 "kill",
+		 c->name, human_amount(RESOURCE_MEMORY, use_bytes, use),
+		 carried_out ? "its spec allows" : "the kubelet holds",
+		 human_amount(RESOURCE_MEMORY, held, limit), reason);
+	pod_warn(m->pod, "MemoryAboveSpec", "Resize", text);
+}
+
+static void check(struct managed *m)
+{
+	const struct kube_container *c = pod_spec_of(m);
+	usec_t now = m->wake->now;
+	uint64_t limit;
+
+	if (c == NULL)
+		return;
+	limit = limit_held(m, c);
+	if (above_spec_bytes(m) == 0) {
+		m->reported.above_since = 0;
+		if (mem_use(&m->control.last) < scale_permille(limit, OVER_PERMILLE))
+			m->reported.above = false;
+		return;
+	}
+	if (m->reported.above_since == 0)
+		m->reported.above_since = now;
+	if (m->reported.above || now - m->reported.above_since < TELL_AFTER_USEC)
+		return;
+	m->reported.above = true;
+	report_overcommit(m, c, false);
+}
+
+void above_spec_not_held(struct managed *m)
+{
+	const struct kube_container *c = m->pod != NULL ? pod_spec_of(m) : NULL;
+
+	if (c == NULL)
+		return;
+	m->reported.above = true;
+	report_overcommit(m, c, true);
+}
+
+void above_spec_check(struct unit_table *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		check(t->items[i]);
+}
+
+/* --- memory that the node did not have for a unit: reported once for as long as that lasts --- */
+
+static void __attribute__((format(printf, 3, 4))) add(char *text, size_t size, const char *format,
+						      ...)
+{
+	size_t used = strlen(text);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text + used, size - used, format, args);
+	va_end(args);
+}
+
+static const char *bytes(uint64_t value, char buf[static HUMAN_SIZE])
+{
+	return human_amount(RESOURCE_MEMORY, value, buf);
+}
+
+static const char *name_of(const struct unit_table *t, uint32_t entry)
+{
+	const struct managed *m = managed_by_id(t, entry);
+
+	return m != NULL ? m->name : "another one";
+}
+
+/* What lacks the memory. */
+static const char *where(const struct managed *m)
+{
+	uint32_t above = m->control.denial.verdict.above;
+
+	return above == 0 ? "the node" : m->table->memory->above.items[above].path;
+}
+
+static void figures(const struct managed *m, char *text, size_t size)
+{
+	const struct ledger_verdict *v = &m->control.denial.verdict;
+	char a[HUMAN_SIZE], b[HUMAN_SIZE], c[HUMAN_SIZE];
+
+	text[0] = '\0';
+	if (v->above != 0)
+		add(text, size, "%s available below the limit of %s, %s granted and not used yet",
+		    bytes(v->available, a), where(m), bytes(v->outstanding, c));
+	else if (v->kubelet)
+		add(text, size,
+		    "%s available to the kubelet less %s for its eviction threshold and a margin,"
+		    " %s granted and not used yet",
+		    bytes(v->available, a), bytes(v->reserve, b), bytes(v->outstanding, c));
+	else
+		add(text, size, "%s available less %s reserve, %s granted and not used yet",
+		    bytes(v->available, a), bytes(v->reserve, b), bytes(v->outstanding, c));
+	if (v->kept > 0)
+		add(text, size, ", %s kept for higher priority, such as %s", bytes(v->kept, a),
+		    name_of(m->table, v->kept_for));
+	if (v->holder_bytes > 0)
+		add(text, size, "; the largest unused grant is %s of %s", bytes(v->holder_bytes, a),
+		    name_of(m->table, v->holder));
+}
+
+bool denied_text(const struct managed *m, char *ret, size_t size)
+{
+	const struct ledger_verdict *v = &m->control.denial.verdict;
+	char desired[HUMAN_SIZE], allowed[HUMAN_SIZE], why[DENIED_TEXT_BYTES];
+
+	if (!control_denied(&m->control, m->wake->now))
+		return false;
+	figures(m, why, sizeof why);
+	snprintf(ret, size, "needs %s, %s has memory for %s: %s", bytes(v->desired, desired),
+		 where(m), bytes(v->allowed, allowed), why);
+	return true;
+}
+
+static void report_denial(struct managed *m)
+{
+	const struct ledger_verdict *v = &m->control.denial.verdict;
+	char why[DENIED_TEXT_BYTES], text[2 * DENIED_TEXT_BYTES];
+
+	m->table->tally->denials++;
+	figures(m, why, sizeof why);
+	event_tell(EVENT_MEMORY_DENIED, .who = message_who(m), .resource = RESOURCE_MEMORY,
+		   .from = v->allowed, .to = v->desired, .detail = why);
+	if (m->pod != NULL && denied_text(m, why, sizeof why)) {
+		snprintf(text, sizeof text, "%s memory: %s", pod_container_of(m), why);
+		pod_warn(m->pod, "MemoryDenied", "Resize", text);
+	}
+}
+
+void denied_report(struct managed *m)
+{
+	bool denied = control_denied(&m->control, m->wake->now);
+
+	if (denied && !m->reported.denied)
+		report_denial(m);
+	m->reported.denied = denied;
 }

@@ -39,7 +39,7 @@ enum originals_trust {
 	ORIGINALS_ACCEPTED, /* the present limits are the originals */
 };
 
-/* Its original limits. Written by agent/manage (originals.c, persist.c, persist_record.c). */
+/* Its original limits. Written by agent/manage (persist.c). */
 struct managed_originals {
 	enum originals_trust trust;
 	uint64_t change; /* of the records, with its own (struct records) */
@@ -57,8 +57,7 @@ struct managed_recording {
 	struct recording_active *active; /* owned; NULL: its calls are not recorded */
 };
 
-/* What was reported and has not ended. Written by agent/manage (above_spec.c, denied.c,
- * messages.c). */
+/* What was reported and has not ended. Written by agent/manage (messages.c, oom.c). */
 struct managed_reported {
 	usec_t above_since; /* since when more is in use than its spec allows; 0: it is not */
 	bool above;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* History and original values on disk. */
+/* History and original values on disk: the files, the records, and what of them an entry knows. */
 #include "agent/manage/persist.h"
 #include "agent/base/drop.h"
 #include "agent/base/footprint.h"
@@ -8,8 +8,12 @@
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
+#include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
+#include "policy/base/arithmetic.h"
+#include "policy/control/control.h"
+#include "systemd/unit_dropin.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -393,4 +397,566 @@ void persist_end(struct records *records)
 	saver_stop(&records->saver);
 	persist_saved(records);
 	persist_save(records);
+}
+
+/* --- the records of original values: made, changed, removed; persist_baselines() saves them --- */
+
+/* The kubelet's present cpuCFSQuotaPeriod. */
+static void follow_period(struct baseline *b, uint64_t period_usec)
+{
+	struct unit_props p;
+
+	if (b->limits.cpu_period_usec == period_usec)
+		return;
+	b->limits.cpu_quota_usec =
+		cpu_quota_exact(limit_amount(&b->limits, RESOURCE_CPU), period_usec);
+	b->limits.cpu_period_usec = period_usec;
+	p = props_of_limits(&b->limits);
+	unit_props_merge(&b->props, &p, UNIT_PROP_CPU_QUOTA);
+}
+
+/* Where a container runs now, for a restore without the daemon. */
+static void follow_cgroup(const struct managed *m, struct baseline *old, uint64_t period_usec)
+{
+	struct baseline b = *old;
+
+	if (m->pod == NULL || (b.cgroup != NULL && strcmp(b.cgroup, m->cgroup.path) == 0 &&
+			       b.cgroup_inode == cg_id(m->cgroup.cg)))
+		return;
+	follow_period(&b, period_usec);
+	b.cgroup = m->cgroup.path;
+	b.unit = m->unit;
+	b.shown = m->name;
+	b.cgroup_inode = cg_id(m->cgroup.cg);
+	if (baseline_put(&m->records->baselines, &b) == 0)
+		persist_changed(m->records);
+}
+
+void persist_follow(const struct managed *m, uint64_t period_usec)
+{
+	struct baseline *b = baseline_find(&m->records->baselines, m->key);
+
+	if (b != NULL)
+		follow_cgroup(m, b, period_usec);
+}
+
+void persist_baseline(struct managed *m, const struct arrival *a)
+{
+	struct baseline *old = baseline_find(&m->records->baselines, m->key);
+	struct baseline b = {0};
+	int r;
+
+	if (old != NULL) {
+		if (old->high != BASELINE_HIGH_LOWERED)
+			persist_changed(m->records);
+		old->high = BASELINE_HIGH_LOWERED;
+		follow_cgroup(m, old, m->control.kernel.cpu_period_usec);
+		return;
+	}
+	b = (struct baseline){
+		.key = m->key,
+		.limits = m->control.original,
+		.props = a->props,
+		/* A trial may lower it at any time: any process that finds this record may lift
+		 * it. */
+		.high = BASELINE_HIGH_LOWERED,
+		.high_before = m->control.original.mem_high,
+		.cgroup_inode = cg_id(m->cgroup.cg),
+		.saved_realtime_usec = m->wake->now_real,
+		.cgroup = m->pod != NULL ? m->cgroup.path : NULL,
+		.unit = m->pod != NULL ? m->unit : NULL,
+		.shown = m->pod != NULL ? m->name : NULL,
+	};
+	if (m->kind == UNIT_KIND_CONTAINER)
+		memcpy(b.request, pod_spec_of(m)->spec.request, sizeof b.request);
+	snprintf(b.invocation_id, sizeof b.invocation_id, "%s", a->invocation_id);
+	if (m->unit != NULL)
+		unit_dropin_find("", m->unit, &b.dropins);
+	m->originals.boost_base_milli = 0;
+	r = baseline_put(&m->records->baselines, &b);
+	if (r < 0)
+		message_unsaved_baseline(m->table, r);
+	else
+		persist_changed(m->records);
+	m->originals.change = m->records->changes;
+}
+
+void persist_level(const struct managed *m, const struct limits *was)
+{
+	const struct baseline b = {
+		.key = m->key,
+		.limits = *was,
+		.props = m->unit != NULL ? props_of_limits(was) : PROPS_NONE,
+		.high = BASELINE_HIGH_LOWERED,
+		.high_before = was->mem_high,
+		.saved_realtime_usec = m->wake->now_real,
+		.shown = m->name,
+	};
+
+	if (baseline_put(&m->records->baselines, &b) == 0)
+		persist_changed(m->records);
+}
+
+bool persist_has(const struct managed *m)
+{
+	return baseline_find(&m->records->baselines, m->key) != NULL;
+}
+
+void persist_forget(const struct managed *m)
+{
+	if (baseline_remove(&m->records->baselines, m->key))
+		persist_changed(m->records);
+}
+
+void persist_left_cgroup(const struct managed *m)
+{
+	struct baseline *b = baseline_find(&m->records->baselines, m->key);
+
+	if (b == NULL)
+		return;
+	free(STEAL(b->cgroup));
+	free(STEAL(b->unit));
+	b->cgroup_inode = 0;
+	persist_changed(m->records);
+}
+
+void persist_external_high(const struct managed *m, uint64_t mem_high)
+{
+	struct baseline *b = baseline_find(&m->records->baselines, m->key);
+
+	if (b == NULL || b->high_before == mem_high)
+		return;
+	b->high_before = mem_high;
+	persist_changed(m->records);
+}
+
+bool persist_boost_base(struct managed *m, uint64_t milli)
+{
+	struct baseline *b;
+
+	if (m->originals.boost_base_milli == milli)
+		return false;
+	b = baseline_find(&m->records->baselines, m->key);
+	if (b == NULL)
+		return false;
+	b->boost_base_milli = m->originals.boost_base_milli = milli;
+	persist_changed(m->records);
+	m->originals.boost_change = m->records->changes;
+	return milli != 0;
+}
+
+bool persist_has_boost_base(const struct managed *m)
+{
+	return m->originals.boost_change <= m->records->on_disk;
+}
+
+void persist_adopted(const struct managed *m, enum resource r)
+{
+	const struct limits *o = &m->control.original;
+	/* A pod's owner changes the spec, and the runtime sends systemd the same value. */
+	struct unit_props stored = m->pod != NULL ? props_of_limits(o) : m->properties.stored;
+	struct baseline *b = baseline_find(&m->records->baselines, m->key);
+
+	if (b == NULL)
+		return;
+	if (r == RESOURCE_CPU) {
+		b->limits.cpu_quota_usec = o->cpu_quota_usec;
+		b->limits.cpu_period_usec = o->cpu_period_usec;
+		unit_props_merge(&b->props, &stored, UNIT_PROP_CPU_QUOTA);
+	} else {
+		b->limits.mem_max = o->mem_max;
+		b->limits.mem_high = o->mem_high;
+		b->high_before = o->mem_high;
+		unit_props_merge(&b->props, &stored, UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH);
+	}
+	/* The owner's drop-ins replaced vscaled's: a restore leaves them where they are. */
+	b->dropins |=
+		r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH;
+	persist_changed(m->records);
+	persist_baselines(m->records);
+}
+
+void persist_adopted_request(const struct managed *m, enum resource r, uint64_t value)
+{
+	struct baseline *b = baseline_find(&m->records->baselines, m->key);
+
+	if (b == NULL || b->request[r] == value)
+		return;
+	b->request[r] = value;
+	persist_changed(m->records);
+	persist_baselines(m->records);
+}
+
+void persist_stored(const struct managed *m)
+{
+	struct baseline *b = baseline_find(&m->records->baselines, m->key);
+
+	if (b == NULL || m->originals.touched ||
+	    unit_props_equal(&b->props, &m->properties.stored, UNIT_PROP_ALL))
+		return;
+	b->props = m->properties.stored;
+	persist_changed(m->records);
+	persist_baselines(m->records);
+}
+
+void persist_ratified(const struct managed *m, bool ratified)
+{
+	struct baseline *b = baseline_find(&m->records->baselines, m->key);
+
+	if (b == NULL || b->ratified == ratified)
+		return;
+	b->ratified = ratified;
+	persist_changed(m->records);
+}
+
+void persist_sent(const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
+		  const uint64_t over[RESOURCE_COUNT])
+{
+	struct baseline *b = baseline_find(&m->records->baselines, m->key);
+
+	if (b == NULL || (memcmp(b->sent, sent, sizeof b->sent) == 0 &&
+			  memcmp(b->sent_over, over, sizeof b->sent_over) == 0))
+		return;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (sent[r] != b->sent[r])
+			b->sent_before[r] = b->sent[r];
+	memcpy(b->sent, sent, sizeof b->sent);
+	memcpy(b->sent_over, over, sizeof b->sent_over);
+	persist_changed(m->records);
+}
+
+void persist_none_late(const struct managed *m)
+{
+	struct baseline *b = baseline_find(&m->records->baselines, m->key);
+
+	for (enum resource r = 0; b != NULL && r < RESOURCE_COUNT; r++)
+		if (b->sent_before[r] != 0 && b->sent[r] == b->sent_over[r]) {
+			b->sent_before[r] = 0;
+			persist_changed(m->records);
+		}
+}
+
+void persist_last_sent(const struct managed *m, enum resource r, uint64_t *ret_sent,
+		       uint64_t *ret_over)
+{
+	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
+
+	*ret_sent = b != NULL ? b->sent[r] : 0;
+	*ret_over = b != NULL ? b->sent_over[r] : 0;
+}
+
+bool persist_is_ratified(const struct managed *m)
+{
+	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
+
+	return b != NULL && b->ratified;
+}
+
+uint64_t persist_original_request(const struct managed *m, enum resource r, uint64_t present)
+{
+	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
+
+	return b != NULL && b->request[r] != 0 ? b->request[r] : present;
+}
+
+uint64_t persist_original_limit(const struct managed *m, enum resource r, uint64_t present)
+{
+	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
+
+	if (b == NULL)
+		return present;
+	return limit_amount(&b->limits, r);
+}
+
+bool persist_has_pod(const struct records *records, const char *uid)
+{
+	char prefix[RECORD_NAME_MAX];
+	size_t len;
+
+	pod_key(uid, NULL, prefix);
+	len = strlen(prefix);
+	for (size_t i = 0; i < records->baselines.count; i++)
+		if (strncmp(records->baselines.items[i].key, prefix, len) == 0 &&
+		    strchr("/", records->baselines.items[i].key[len]) != NULL)
+			return true;
+	return false;
+}
+
+void persist_forget_pod(struct records *records, const char *uid)
+{
+	char key[RECORD_NAME_MAX];
+	size_t len;
+
+	pod_key(uid, NULL, key);
+	len = strlen(key);
+	for (size_t i = records->baselines.count; i > 0; i--) {
+		char copy[RECORD_NAME_MAX];
+
+		snprintf(copy, sizeof copy, "%s", records->baselines.items[i - 1].key);
+		if (strncmp(copy, key, len) == 0 && strchr("/", copy[len]) != NULL &&
+		    baseline_remove(&records->baselines, copy))
+			persist_changed(records);
+	}
+}
+
+/* --- a unit's history: taken from the store, or from a sibling, at its start; put back for the
+ * next save --- */
+
+/* So long does mode Initial wait for an answer of the API server (cluster_kin.c,
+ * cluster_ask.c). */
+#define FACTS_WAIT_USEC (30 * USEC_PER_SEC)
+
+static usec_t later(usec_t wait_usec, usec_t now)
+{
+	return wait_usec == 0 ? 0 : now + wait_usec;
+}
+
+static usec_t left(usec_t until, usec_t now)
+{
+	return until > now ? until - now : 0;
+}
+
+void persist_history_key(const struct kube_pod *pod, const char *container, char *ret)
+{
+	snprintf(ret, RECORD_NAME_MAX, "%s/%s/%s/%s", pod->namespace, kube_pod_kind(pod),
+		 pod->workload != NULL ? pod->workload : pod->name, container);
+}
+
+/* Runs of a Job are observed now and then. */
+static bool is_of_runs(const struct history *h)
+{
+	return h->observed_usec[RESOURCE_CPU] < (h->last_real - h->first_real) / 5;
+}
+
+/* The keys of earlier releases have no kind: the record tells whether it is of runs of a Job or of
+ * anything else. *ret_key: where it was found. */
+static int find_record(const struct records *records, const char *key, struct history_record *ret,
+		       char ret_key[static RECORD_NAME_MAX])
+{
+	const struct tuning_history *t = &records->units->config->tuning.history;
+	const char *kind = strchr(key, '/'), *rest = kind != NULL ? strchr(kind + 1, '/') : NULL;
+	int r = history_store_get(&records->histories, key, t, ret);
+	bool runs;
+
+	snprintf(ret_key, RECORD_NAME_MAX, "%s", key);
+	if (r != -ENOENT || rest == NULL)
+		return r;
+	snprintf(ret_key, RECORD_NAME_MAX, "%.*s%s", (int)(kind - key), key, rest);
+	runs = strncmp(kind, "/Job/", 5) == 0 || strncmp(kind, "/CronJob/", 9) == 0;
+	r = history_store_get(&records->histories, ret_key, t, ret);
+	if (r < 0 || is_of_runs(&ret->history) == runs)
+		return r;
+	history_record_drop(ret);
+	return -ENOENT;
+}
+
+static usec_t observed(const struct history *h)
+{
+	return add_sat(h->observed_usec[RESOURCE_CPU], h->observed_usec[RESOURCE_MEMORY]);
+}
+
+/* Of the live copies of one workload's history the one with most samples is kept: each began as a
+ * copy, so that adding them up would count the common part several times. */
+static const struct managed *best_of(const struct unit_table *t, const char *history_key,
+				     const struct managed *but)
+{
+	const struct managed *best = NULL;
+
+	for (size_t i = 0; i < t->count; i++) {
+		const struct managed *s = t->items[i];
+
+		if (s == but || s->cgroup.cg == NULL || s->history_key == NULL ||
+		    s->control.history.samples == 0 || strcmp(s->history_key, history_key) != 0)
+			continue;
+		if (best == NULL ||
+		    observed(&s->control.history) > observed(&best->control.history))
+			best = s;
+	}
+	return best;
+}
+
+const struct managed *persist_best_live(const struct unit_table *t, const char *history_key)
+{
+	return best_of(t, history_key, NULL);
+}
+
+int persist_recommend(const struct records *records, const char *history_key,
+		      struct recommendation *ret, uint64_t *ret_samples)
+{
+	const struct tuning_history *t = &records->units->config->tuning.history;
+	OWN(history_record_drop) struct history_record rec = {0};
+	char key[RECORD_NAME_MAX];
+	int r = find_record(records, history_key, &rec, key);
+
+	if (r < 0)
+		return r;
+	history_recommend(&rec.history, t, 1, ret);
+	*ret_samples = rec.history.samples;
+	return 0;
+}
+
+/* A further pod of a workload begins with what is known of the others on this node. */
+static bool adopt_sibling(struct managed *m)
+{
+	const struct managed *s =
+		m->kind == UNIT_KIND_CONTAINER ? best_of(m->table, m->history_key, m) : NULL;
+	struct control_past past;
+
+	if (s == NULL || m->control.history.samples > 0 ||
+	    history_copy(&s->control.history, &past.history) < 0)
+		return false;
+	past.cpu_floor = s->control.cpu.floor;
+	past.mem_floor = s->control.mem.floor;
+	past.backoff_usec = s->control.mem.backoff_usec;
+	past.backoff_until = s->control.mem.backoff_until;
+	control_set_past(&m->control, &past);
+	return true;
+}
+
+void persist_adopt_history(struct managed *m)
+{
+	struct control *c = &m->control;
+	char key[RECORD_NAME_MAX];
+	struct history_record rec;
+	struct control_past past;
+
+	if (m->history_key == NULL)
+		return;
+	if (m->kind == UNIT_KIND_CONTAINER && m->pod->spec->owned)
+		control_await_facts(c, m->wake->now + FACTS_WAIT_USEC);
+	if (adopt_sibling(m) || find_record(m->records, m->history_key, &rec, key) < 0)
+		return;
+	/* It is this workload's from now on, and no other kind's. */
+	if (strcmp(key, m->history_key) != 0)
+		history_store_remove(&m->records->histories, key);
+	past = (struct control_past){
+		.history = rec.history,
+		.cpu_floor = rec.floor[RESOURCE_CPU],
+		.mem_floor = rec.floor[RESOURCE_MEMORY],
+		.backoff_usec = rec.backoff[RESOURCE_MEMORY].span_usec,
+		.backoff_until = later(
+			left(rec.backoff[RESOURCE_MEMORY].until_realtime_usec, m->wake->now_real),
+			m->wake->now),
+	};
+	control_set_past(c, &past);
+	/* Saved under a wall clock that ran ahead of today's. */
+	if (rec.seen_realtime_usec > m->wake->now_real + USEC_PER_HOUR)
+		control_shift_clock(c, (int64_t)(m->wake->now_real - rec.seen_realtime_usec));
+}
+
+void persist_keep_history(const struct managed *m)
+{
+	const struct control *c = &m->control;
+	struct history_record rec = {
+		.seen_realtime_usec = m->wake->now_real,
+		.history = c->history,
+		.floor = {[RESOURCE_CPU] = c->cpu.floor, [RESOURCE_MEMORY] = c->mem.floor},
+		.backoff[RESOURCE_MEMORY] =
+			{
+				.span_usec = c->mem.backoff_usec,
+				.until_realtime_usec =
+					later(left(c->mem.backoff_until, m->wake->now),
+					      m->wake->now_real),
+			},
+	};
+	OWN(history_record_drop) struct history_record old = {0};
+
+	/* A kill before the first sample is known, too. */
+	if (c->history.first_real == 0 || m->history_key == NULL)
+		return;
+	/* Another pod of the workload may have left more. */
+	if (m->kind == UNIT_KIND_CONTAINER &&
+	    history_store_get(&m->records->histories, m->history_key, &m->config->tuning.history,
+			      &old) == 0 &&
+	    observed(&old.history) > observed(&c->history)) {
+		rec = old;
+		rec.seen_realtime_usec = m->wake->now_real;
+	}
+	history_store_put(&m->records->histories, m->history_key, &rec);
+}
+
+/* --- what is known of the original limits of one entry --- */
+
+void originals_begin(struct managed *m, const struct baseline *record, bool touched)
+{
+	const struct records *r = m->records;
+
+	m->originals.change = r->changes;
+	m->originals.saved = record != NULL && r->on_disk == r->changes;
+	m->originals.recorded = record != NULL;
+	m->originals.touched = touched;
+	m->originals.boost_base_milli = record != NULL ? record->boost_base_milli : 0;
+	m->originals.boost_change = r->on_disk == r->changes ? 0 : r->changes;
+}
+
+void originals_forget(struct managed *m)
+{
+	m->originals.saved = false;
+	m->originals.touched = false;
+}
+
+void originals_touch(struct managed *m)
+{
+	m->originals.touched = true;
+}
+
+void originals_restored(struct managed *m)
+{
+	m->originals.touched = false;
+}
+
+void originals_set_trust(struct managed *m, enum originals_trust trust)
+{
+	m->originals.trust = trust;
+}
+
+/* --- memory.high that a trial or the brake lowered is set back first at the start and last at the
+ * end. The records are in the runtime folder too (keep_lift()), for a start with an empty state
+ * folder: else what a killed agent left would be taken for the owner's. --- */
+
+void lift_all(struct records *r, int root)
+{
+	struct restore restore = {.root = root};
+
+	/* Every record says "lowered", on disk too: a trial may lower memory.high at any time, and
+	 * after a crash any process that finds the record may lift it. */
+	for (size_t i = 0; i < r->baselines.count; i++) {
+		if (r->baselines.items[i].high != BASELINE_HIGH_LOWERED)
+			persist_changed(r);
+		r->baselines.items[i].high = BASELINE_HIGH_LOWERED;
+	}
+	restore_lift(&restore, &r->baselines);
+	for (size_t i = 0; i < r->baselines.count; i++)
+		r->baselines.items[i].high = BASELINE_HIGH_LOWERED;
+}
+
+static void take_sent(struct records *r, const struct baseline *newer)
+{
+	struct baseline *b = baseline_find(&r->baselines, newer->key);
+
+	if (b == NULL ||
+	    (b->ratified == newer->ratified && memcmp(b->sent, newer->sent, sizeof b->sent) == 0 &&
+	     memcmp(b->sent_before, newer->sent_before, sizeof b->sent_before) == 0 &&
+	     memcmp(b->sent_over, newer->sent_over, sizeof b->sent_over) == 0))
+		return;
+	b->ratified = newer->ratified;
+	memcpy(b->sent, newer->sent, sizeof b->sent);
+	memcpy(b->sent_before, newer->sent_before, sizeof b->sent_before);
+	memcpy(b->sent_over, newer->sent_over, sizeof b->sent_over);
+	persist_changed(r);
+}
+
+void lift_start(struct records *r, const char *runtime_dir, int root)
+{
+	OWN(baseline_set_free) struct baseline_set copy = {0};
+	OWN(drop_fd) int dir = open(runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct restore restore = {.root = root};
+
+	r->lift_copy_due = r->baselines.count > 0;
+	if (dir < 0 || baseline_load_lift(dir, &copy) < 0)
+		return;
+	if (r->baselines.count == 0)
+		restore_lift(&restore, &copy);
+	for (size_t i = 0; i < copy.count; i++)
+		take_sent(r, &copy.items[i]);
 }

@@ -2,14 +2,15 @@
 /* History and originals on disk, per managed unit. */
 #pragma once
 
+#include "agent/manage/parts.h"
 #include "agent/restore/restore.h"
 #include "agent/state/history_file.h"
 #include "agent/state/rollout_file.h"
 #include "agent/state/saver.h"
-#include "policy/types/limits.h"
+
+struct kube_pod;
 
 /* The records, and what of them is still to be written. */
-struct kube_pod;
 struct records {
 	struct unit_table *units;
 	int dir; /* the state folder; -1: not open */
@@ -134,3 +135,22 @@ const struct managed *persist_best_live(const struct unit_table *t, const char *
 /* What the stored history of this key recommends. -ENOENT, -ENOMEM. */
 int persist_recommend(const struct records *records, const char *history_key,
 		      struct recommendation *ret, uint64_t *ret_samples);
+
+/* --- what is known of the original limits of one entry */
+
+/* The first time in this run. record: of an earlier run, or NULL; touched: that wrote to it. */
+void originals_begin(struct managed *m, const struct baseline *record, bool touched);
+/* It is not managed any more, or was attached to a cgroup that is another one's. */
+void originals_forget(struct managed *m);
+/* vscaled has written to it, or another process will write what it sent. */
+void originals_touch(struct managed *m);
+/* They stand in the cgroup again. */
+void originals_restored(struct managed *m);
+void originals_set_trust(struct managed *m, enum originals_trust trust);
+
+/* --- a memory.high that a trial or the brake lowered: set back at the start and at the end */
+
+/* Sets back each memory.high that a record names. root: of the cgroups. */
+void lift_all(struct records *r, int root);
+/* At the start: the runtime folder may have records that were lost, and what was sent last. */
+void lift_start(struct records *r, const char *runtime_dir, int root);

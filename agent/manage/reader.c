@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The choice of the reader, and its passes. */
+/* The choice of the reader, and its passes; the watches of inotify. */
 #include "agent/manage/reader.h"
 #include "agent/base/footprint.h"
 #include "agent/config/config.h"
@@ -222,4 +222,30 @@ int reader_read(struct managed *m, uint32_t want, uint32_t by_text, struct usage
 	if ((want & USAGE_PSI_MEM) && pressure_stale(m))
 		by_text |= USAGE_PSI_MEM;
 	return cg_scan_read(r->scan, m->cgroup.slots, m->cgroup.cg, want, by_text, ret);
+}
+
+/* --- inotify --- */
+
+/* A node full of containers may have none left. Reviews find the same, later. */
+int inotify_without(struct inotify *i, int r)
+{
+	if (r != -EMFILE && r != -ENFILE && r != -ENOSPC && r != -ENOMEM)
+		return r;
+	if (!i->incomplete)
+		event_tell(EVENT_INOTIFY_MISSING, .error = r);
+	i->incomplete = true;
+	return 0;
+}
+
+int inotify_open(struct inotify *i)
+{
+	int r = cg_watch_new(&i->watch);
+
+	return r < 0 && i->watch != NULL ? inotify_without(i, r) : r;
+}
+
+void inotify_close(struct inotify *i)
+{
+	cg_watch_free(i->watch);
+	i->watch = NULL;
 }

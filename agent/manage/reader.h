@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which reader is used: BPF for all cgroups at once, or the files of each. Either fills the same
- * struct usage. What BPF cannot read here is read as text and logged at the start. */
+ * struct usage. What BPF cannot read here is read as text and logged at the start. And inotify,
+ * which reports changes. */
 #pragma once
 
 #include "cgroup/bpf/reader_bpf.h"
+#include "cgroup/watch.h"
+#include <stdbool.h>
 
 struct managed;
 struct unit_table;
@@ -36,3 +39,15 @@ void reader_begin(struct reader *r, enum reader_clock clock);
 void reader_end(struct reader *r);
 /* In the place of cg_read(m->cg, want, ret). by_text: parts that are to come from the files. */
 int reader_read(struct managed *m, uint32_t want, uint32_t by_text, struct usage *ret);
+
+/* Watches of limit files and of folders in which cgroups appear. */
+struct inotify {
+	struct cg_watch *watch;
+	bool incomplete; /* inotify does not report everything: reviews find the rest */
+};
+
+/* -errno; where inotify is not available, that is logged, and 0: incomplete is set. */
+int inotify_open(struct inotify *i);
+/* r: of a call that needs inotify. Where that is not available, logs that once and returns 0. */
+int inotify_without(struct inotify *i, int r);
+void inotify_close(struct inotify *i);

@@ -20,3 +20,9 @@ void managed_pause_new(struct unit_table *t, bool paused);
 /* Takes it out of the table. Not while a plan is being made, which may name it. */
 void managed_remove(struct managed *m);
 void managed_free_all(struct unit_table *t);
+
+/* --- what the laws get with a wake-up */
+
+/* An empty plan in the memory of the table, which one plan at a time may use. */
+void plan_begin(struct unit_table *t, struct plan *ret);
+struct control_context daemon_context(struct unit_table *t, struct plan *plan);

@@ -50,8 +50,8 @@ struct counters {
 	uint64_t changes[RESOURCE_COUNT][DIRECTION_COUNT][REASON_COUNT];
 	/* tick.c, at a review: changes of a resource became blocked for this reason */
 	uint64_t blocked[BLOCKED_COUNT];
-	/* denied.c: the node does not have the memory that a unit or container asks for, and had it
-	 * before */
+	/* messages.c: the node does not have the memory that a unit or container asks for, and had
+	 * it before */
 	uint64_t denials;
 	/* announce.c: growth was held no longer while the runtime might write a limit below use */
 	uint64_t brakes_ended;

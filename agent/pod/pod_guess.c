@@ -6,16 +6,14 @@
 #include "agent/config/config.h"
 #include "agent/manage/attach.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
-#include "agent/manage/originals.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/spec.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_rule.h"
 #include "cgroup/writer.h"
-#include "policy/control/control_state.h"
+#include "policy/control/control.h"
 #include <stdio.h>
 #include <string.h>
 

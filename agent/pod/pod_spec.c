@@ -5,7 +5,6 @@
 #include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
 #include "agent/config/config.h"
-#include "agent/manage/context.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
@@ -14,11 +13,12 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/spec.h"
+#include "agent/manage/table.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
 #include "agent/pod/runtime.h"
 #include "cgroup/writer.h"
-#include "policy/control/control_state.h"
+#include "policy/control/control.h"
 #include <string.h>
 
 /* The kubelet carries out a change 1 to 5 s after it, and may write old values in between. */

@@ -3,11 +3,8 @@
 #include "agent/base/footprint.h"
 #include "agent/base/revision.h"
 #include "agent/config/config.h"
-#include "agent/config/config_source.h"
-#include "agent/manage/above_spec.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
@@ -48,7 +45,7 @@ static void collect_things(struct unit_table *t, struct metrics_input *in)
 		thing->oom_kills = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
 		fill_spec(thing, m);
 		if (m->pod != NULL)
-			thing->above_spec_bytes = above_spec(m);
+			thing->above_spec_bytes = above_spec_bytes(m);
 	}
 }
 

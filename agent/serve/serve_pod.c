@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The control API's view of pods: what the pod object adds, and containers that are not managed. */
-#include "agent/manage/above_spec.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_rollout.h"
@@ -181,7 +181,7 @@ void serve_pod_view(const struct pod *p, const struct kube_container *c, const s
 		view_bounds(v, m);
 		view_rollout(v, m, ret->rollout, sizeof ret->rollout);
 		view_recent(v, m);
-		v->resources[RESOURCE_MEMORY].above_spec = set_or_none(above_spec(m));
+		v->resources[RESOURCE_MEMORY].above_spec = set_or_none(above_spec_bytes(m));
 	}
 	if (h->view != NULL && c != NULL)
 		h->view(h->ctx, s, c->name, v);

@@ -12,9 +12,7 @@
 #include "agent/manage/drift_state.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/managed_facts.h"
 #include "agent/manage/messages.h"
-#include "agent/manage/originals.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
@@ -23,7 +21,7 @@
 #include "agent/pod/pod_rule.h"
 #include "agent/pod/pods.h"
 #include "agent/restore/restore_systemd.h"
-#include "policy/control/control_state.h"
+#include "policy/control/control.h"
 #include <errno.h>
 #include <string.h>
 

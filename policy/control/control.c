@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "policy/control/control.h"
 #include "policy/base/arithmetic.h"
 #include "policy/control/control_impl.h"
 #include "policy/laws/threshold.h"
@@ -219,6 +220,129 @@ static void note_above(struct control *c, const struct control_context *x)
 			       c->kernel.mem_max, x->now);
 }
 
+/* --- the CPU of each span, and what a run used between its last sample and its end; of a short
+ * run, all of it --- */
+
+static void observe_history(struct control *c, const struct usage *u,
+			    const struct control_context *x)
+{
+	const struct tuning_history *t = &x->tuning->history;
+
+	/* CPU use at startup says nothing about the time after it. Memory taken at startup stays
+	 * taken: control_observe_mem(). */
+	if (control_boost_covers(c, c->last_at, x->now))
+		return;
+	/* VPA counts what is used at startup. */
+	if (t->algorithm == ALGORITHM_VPA)
+		history_vpa_observe(&c->history, t, &c->rates, mem_working_set(u), x->now_real);
+	else if (startup_covers(&c->startup, &x->tuning->startup, c->last_at, x->now))
+		c->startup_usec += history_add_startup(&c->history, &c->rates, x->now_real);
+	else {
+		history_add_cpu(&c->history, &c->rates, x->now_real);
+		c->cpu_counted = true;
+	}
+}
+
+/* The totals of a run before its start. Its page cache was there all the time, as far as is known.
+ */
+static struct usage at_start(const struct usage *total)
+{
+	return (struct usage){
+		.have = total->have & (USAGE_CPU | USAGE_THROTTLE | USAGE_MEM_PEAK),
+		.stat = total->stat,
+		.limits = total->limits,
+	};
+}
+
+/* 0: not known, or before `since`. */
+static usec_t born(const struct control *c, usec_t since)
+{
+	usec_t at = c->startup.started_at != 0 ? c->startup.started_at : c->started_at;
+
+	return at >= since ? at : 0;
+}
+
+static void end_memory(struct control *c, const struct usage *total, usec_t since,
+		       const struct control_context *x)
+{
+	struct usage from = c->last_at != 0 ? c->last : at_start(total);
+	usec_t from_at = c->last_at != 0 ? c->last_at : since;
+	uint64_t need = control_mem_need(&from, total);
+
+	if (!(total->have & from.have & USAGE_MEM_PEAK))
+		return;
+	if (from_at != 0)
+		history_observe_memory(&c->history, x->now - MIN(from_at, x->now));
+	if (total->mem_peak > from.mem_peak)
+		history_add_memory(&c->history, &x->tuning->history, need, false, x->now_real);
+}
+
+static void add_tempered(struct control *c, struct cpu_rates *r, const struct control_context *x)
+{
+	const struct cpu_goal goal = cpu_goal_of(x->tuning, c->rule.goal);
+
+	cpu_temper_demand(&c->cpu, &x->tuning->history, &goal, r);
+	history_add_cpu(&c->history, r, x->now_real);
+}
+
+static void end_cpu(struct control *c, const struct usage *total, usec_t from,
+		    const struct control_context *x)
+{
+	struct usage zero = at_start(total);
+	struct cpu_rates r;
+
+	if (x->now <= from || cpu_rates_between(&zero, total, x->now - from, x->node_milli, &r) < 0)
+		return;
+	add_tempered(c, &r, x);
+	/* Its samples counted as age already. */
+	c->history.observed_usec[RESOURCE_CPU] -=
+		MIN(c->startup_usec, c->history.observed_usec[RESOURCE_CPU]);
+	c->startup_usec = 0;
+	c->cpu_counted = true;
+}
+
+/* Its last span, by the rules of every other one. */
+static void end_span(struct control *c, const struct usage *total, const struct control_context *x)
+{
+	const struct startup *s = &c->startup;
+	struct cpu_rates r;
+
+	if (c->last_at == 0 || x->now <= c->last_at ||
+	    cpu_rates_between(&c->sample, total, x->now - c->last_at, x->node_milli, &r) < 0 ||
+	    total->cpu_usage_usec == c->sample.cpu_usage_usec ||
+	    startup_covers(s, &x->tuning->startup, c->last_at, x->now))
+		return;
+	add_tempered(c, &r, x);
+}
+
+void control_end(struct control *c, const struct usage *total, bool once, usec_t since,
+		 const struct control_context *x)
+{
+	/* VPA takes one sample a minute, of what runs at that moment. */
+	if (x->tuning->history.algorithm == ALGORITHM_VPA || total->have == 0)
+		return;
+	end_memory(c, total, once ? born(c, since) : 0, x);
+	if (control_boost_covers(c, MAX(c->last_at, c->started_at), x->now))
+		return;
+	if (once && !c->cpu_counted && born(c, since) != 0)
+		end_cpu(c, total, born(c, since), x);
+	else
+		end_span(c, total, x);
+}
+
+uint64_t control_threshold_limit(const struct control *c, const struct control_context *x,
+				 enum resource r)
+{
+	const struct tuning_threshold *t = &x->tuning->threshold;
+	const struct control_resource *res = &c->resource[r];
+
+	return threshold_due(t, c->above_since[r], x->now)
+		       ? threshold_limit(t, res->limit, res->original)
+		       : res->limit;
+}
+
+/* --- samples, reflex passes, reviews --- */
+
 void control_observe(struct control *c, const struct usage *u, const struct control_context *x)
 {
 	struct usage prev = c->sample, newest = c->last;
@@ -236,7 +360,7 @@ void control_observe(struct control *c, const struct usage *u, const struct cont
 	control_note_periods(c, x);
 	if (c->rates_fresh) {
 		control_temper_demand(c, x);
-		control_observe_history(c, u, x);
+		observe_history(c, u, x);
 	}
 	if ((u->have & prev.have & USAGE_PSI_CPU) && !first && x->now > c->last_at)
 		observe_psi(c, &prev, u, x->now - c->last_at);
@@ -505,4 +629,150 @@ void control_shift_clock(struct control *c, int64_t step_usec)
 	for (size_t i = 0; i < ARRAY_SIZE(floors); i++)
 		if (floors[i]->value != 0)
 			floors[i]->since_real += (usec_t)step_usec;
+}
+
+/* --- what the caller tells --- */
+
+void control_set_target(struct control *c, uint32_t target)
+{
+	c->target = target;
+}
+
+void control_set_depth(struct control *c, uint32_t depth)
+{
+	c->depth = depth;
+}
+
+void control_set_page(struct control *c, uint64_t page_bytes)
+{
+	c->page_bytes = page_bytes;
+}
+
+void control_set_kernel(struct control *c, const struct limits *kernel)
+{
+	c->kernel = *kernel;
+}
+
+void control_set_kernel_memory(struct control *c, uint64_t mem_max, uint64_t mem_high)
+{
+	c->kernel.mem_max = mem_max;
+	c->kernel.mem_high = mem_high;
+}
+
+void control_take_limits(struct control *c, const struct limits *kernel)
+{
+	struct control_resource *cpu = &c->resource[RESOURCE_CPU];
+	struct control_resource *memory = &c->resource[RESOURCE_MEMORY];
+
+	if (cpu->managed && kernel->cpu_quota_usec != LIMIT_MAX)
+		cpu->limit = cpu_milli_of(kernel->cpu_quota_usec, kernel->cpu_period_usec);
+	if (memory->managed && kernel->mem_max != LIMIT_MAX)
+		memory->limit = kernel->mem_max;
+}
+
+void control_set_unclassified(struct control *c, uint64_t bytes)
+{
+	c->unclassified_bytes = bytes;
+}
+
+void control_set_paused(struct control *c, bool paused)
+{
+	c->paused = paused;
+}
+
+void control_freeze(struct control *c, uint32_t resources)
+{
+	c->frozen = resources;
+}
+
+void control_suspend(struct control *c, enum resource r)
+{
+	c->gave_way |= 1u << r;
+}
+
+void control_end_suspension(struct control *c)
+{
+	c->gave_way = 0;
+}
+
+void control_forget_start(struct control *c)
+{
+	c->started_at = 0;
+}
+
+void control_set_sized(struct control *c)
+{
+	c->initial_done = true;
+}
+
+void control_take_over(struct control *c, const struct limits *kernel)
+{
+	control_take_limits(c, kernel);
+	c->grant_ended = false;
+	control_set_sized(c);
+}
+
+void control_boost_resume(struct control *c, uint64_t base_milli)
+{
+	c->boost = (struct boost){.base_milli = base_milli, .written = true};
+}
+
+void control_boost_forget(struct control *c, usec_t now)
+{
+	boost_put_back(&c->boost, now);
+}
+
+void control_set_containers(struct control *c, uint32_t containers)
+{
+	c->containers = containers;
+}
+
+void control_set_past(struct control *c, const struct control_past *past)
+{
+	history_drop(&c->history);
+	c->history = past->history;
+	c->cpu.floor = past->cpu_floor;
+	c->mem.floor = past->mem_floor;
+	c->mem.backoff_usec = past->backoff_usec;
+	c->mem.backoff_until = past->backoff_until;
+}
+
+void control_add_past(struct control *c, const struct tuning *t, const struct past_series *cpu,
+		      const struct past_series *memory)
+{
+	history_add_past(&c->history, &t->history, cpu, memory);
+	c->past_samples[RESOURCE_CPU] += (uint32_t)cpu->count;
+	c->past_samples[RESOURCE_MEMORY] += (uint32_t)memory->count;
+}
+
+void control_await_facts(struct control *c, usec_t until)
+{
+	c->facts_until = until;
+}
+
+void control_set_prior(struct control *c, const struct prior *prior)
+{
+	c->prior = *prior;
+	c->prior_known = true;
+	/* A request does not wait from now on. */
+	c->prior_new = prior->of.confidence_permille[RESOURCE_CPU] != 0 ||
+		       prior->of.confidence_permille[RESOURCE_MEMORY] != 0;
+}
+
+void control_shift_original(struct control *c, enum resource r, uint64_t from, uint64_t to)
+{
+	struct control_resource *res = &c->resource[r];
+	uint64_t sum = add_sat(res->original, to);
+
+	res->original = sum - MIN(from, sum);
+	if (r == RESOURCE_CPU)
+		c->original.cpu_quota_usec =
+			cpu_quota_exact(res->original, c->original.cpu_period_usec);
+	else
+		c->original.mem_max = res->original;
+}
+
+void control_set_decision(struct control *c, enum resource r, const struct decision *d)
+{
+	c->resource[r].pending = *d;
 }

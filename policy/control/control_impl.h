@@ -98,9 +98,6 @@ void control_boost_applied(struct control *c, const struct change *done,
 bool control_boost_holds(struct control *c, const struct control_context *x);
 /* Does the span overlap the startup boost? */
 bool control_boost_covers(const struct control *c, usec_t from, usec_t to);
-/* The span that ends now goes into history: c->rates. */
-void control_observe_history(struct control *c, const struct usage *u,
-			     const struct control_context *x);
 void control_review_cpu(struct control *c, const struct control_context *x);
 void control_review_mem(struct control *c, const struct control_context *x);
 /* Plans the raise that an OOM kill of the predecessor showed; false: not needed or not allowed. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/laws/boost.h"
 #include "policy/base/arithmetic.h"
-#include "policy/base/duration.h"
 #include "policy/base/quantity.h"
 #include <assert.h>
 #include <errno.h>

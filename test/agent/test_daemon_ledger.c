@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The daemon on a node that has less memory than its units need. */
-#include "agent/manage/denied.h"
+#include "agent/manage/messages.h"
 #include "agent/serve/serve.h"
 #include "policy/base/arithmetic.h"
 #include "test/agent/test_pods.h"

@@ -3,7 +3,7 @@
  * systemd writes its stored headroom into memory.max, and reports that seconds later: until then a
  * node without that much memory does not grant it.
  */
-#include "agent/manage/managed_facts.h"
+#include "agent/manage/managed.h"
 #include "policy/base/arithmetic.h"
 #include "test/agent/test_pods.h"
 

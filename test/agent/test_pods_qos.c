@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The kubelet's MemoryQoS: what it writes to memory.high with every update of a container lifts no
  * brake, is computed as it computes it, and is no external writer's. */
-#include "agent/manage/context.h"
+#include "agent/manage/table.h"
 #include "agent/metrics/counters.h"
 #include "agent/pod/pod_spec.h"
 #include "policy/base/arithmetic.h"

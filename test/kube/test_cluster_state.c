@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The node's records are lost or damaged while the specs hold sizes of ours. */
 #include "agent/base/drop.h"
-#include "agent/manage/managed_facts.h"
+#include "agent/manage/managed.h"
 #include "test/kube/test_cluster.h"
 #include <errno.h>
 #include <fcntl.h>

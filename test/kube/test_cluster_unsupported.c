@@ -3,7 +3,7 @@
  * writes nothing. */
 #include "agent/cluster/cluster.h"
 #include "agent/loop/reload.h"
-#include "agent/manage/managed_facts.h"
+#include "agent/manage/managed.h"
 #include "agent/units/lifecycle.h"
 #include "test/kube/test_cluster.h"
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/base/duration.h"
+#include "policy/base/quantity.h"
 #include "test/check.h"
 #include <errno.h>
 

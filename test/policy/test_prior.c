@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Needs of other pods of the workload: merged, with less weight as own history grows. */
 #include "policy/control/control.h"
-#include "policy/control/control_state.h"
 #include "policy/history/prior.h"
 #include "test/check.h"
 #include "test/policy/rig.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Counts of a recent time. */
-#include "policy/report/tally.h"
+#include "policy/report/rollout.h"
 #include "test/check.h"
 
 #define HOUR USEC_PER_HOUR

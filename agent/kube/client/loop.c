@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* Connections that are kept, with that of the watch: two for requests (cluster_warm.c). */
+/* Connections that are kept, with that of the watch: two for requests (cluster.c). */
 #define CONNECTIONS_MAX 3L
 
 /* The verb as in kube-apiserver's own metrics. Every GET but /api/v1 and /version is a list. */
