@@ -800,19 +800,33 @@ static int take_list(const struct kube_annotation *list, size_t count, const str
 	return 0;
 }
 
-/* A list that names containers, and none of the pod's. */
-static bool names_none(const struct kube_pod *pod, const struct pod_settings *w)
+static int check_name(const struct kube_pod *pod, const char *key, const char *name,
+		      struct annotation_error *err)
 {
-	size_t names = 0;
+	if (strcmp(name, "*") == 0 || pod->container_count == 0 ||
+	    kube_pod_container(pod, name) != NULL)
+		return 0;
+	return bad(err,
+		   ANNOTATION_DOMAIN "%s: %.63s is no container of the pod; "
+				     "the first of it is %.63s",
+		   key, name, pod->containers[0].name);
+}
 
-	for (size_t i = 0; i < w->name_count; i++) {
-		const struct list_name *n = &w->name[i];
+/* What a pod itself names are containers of it. A list with another name is left out. */
+static void check_names(const struct kube_pod *pod, struct pod_settings *w,
+			struct annotation_error *first)
+{
+	int list = 0, policy = 0;
 
-		names += !n->exclude;
-		if (!n->exclude && (strcmp(n->name, "*") == 0 || kube_pod_container(pod, n->name)))
-			return false;
-	}
-	return names > 0 && pod->container_count > 0;
+	for (size_t i = 0; list == 0 && i < w->name_count; i++)
+		if (!w->name[i].exclude)
+			list = check_name(pod, "containers", w->name[i].name, first);
+	for (size_t i = 0; policy == 0 && i < w->policy_count; i++)
+		policy = check_name(pod, "policy", w->policy[i].name, first);
+	if (list < 0)
+		w->name_count = 0;
+	if (policy < 0)
+		w->policy_count = 0;
 }
 
 static int take_pod(const struct kube_pod *pod, struct pod_settings *w,
@@ -820,13 +834,8 @@ static int take_pod(const struct kube_pod *pod, struct pod_settings *w,
 {
 	int r = take_list(pod->annotations, pod->annotation_count, NULL, w, first);
 
-	if (r == 0 && names_none(pod, w)) {
-		w->name_count = 0;
-		bad(first,
-		    ANNOTATION_DOMAIN "containers names no container of the pod; "
-				      "the first of it is %.63s",
-		    pod->containers[0].name);
-	}
+	if (r == 0)
+		check_names(pod, w, first);
 	return r;
 }
 

@@ -305,10 +305,16 @@ static void test_frozen(const struct config *c)
 		{{{"node", "Auto"}, {"mode", "Auto"}}, "vscaled.dev/node is unknown", MODE_AUTO},
 		/* Its containers are app and log. */
 		{{AUTO, {"containers", "ap"}},
-		 "vscaled.dev/containers names no container of the pod; the first of it is app",
+		 "vscaled.dev/containers: ap is no container of the pod; the first of it is app",
 		 MODE_AUTO},
-		{{AUTO, {"containers", "ap,-log"}}, "vscaled.dev/containers names no", MODE_AUTO},
-		{{AUTO, {"containers", "ap,log"}}, "", MODE_OFF},
+		{{AUTO, {"containers", "ap,-log"}}, "vscaled.dev/containers: ap is no", MODE_AUTO},
+		{{AUTO, {"containers", "log,ap"}}, "vscaled.dev/containers: ap is no", MODE_AUTO},
+		{{AUTO,
+		  {"policy", "{\"containerPolicies\":[{\"containerName\":\"ap\"},"
+			     "{\"containerName\":\"*\",\"mode\":\"Off\"}]}"}},
+		 "vscaled.dev/policy: ap is no container of the pod",
+		 MODE_AUTO},
+		{{AUTO, {"containers", "log,*,-ap"}}, "", MODE_OFF},
 		{{AUTO, {"containers", "-app"}}, "", MODE_OFF},
 		{{{"max-cpu", "x"}}, NULL, MODE_OFF},
 	};

@@ -73,7 +73,11 @@ static const struct {
 	{"Auto", "resources", "mem", NULL, "vscaled.dev/resources: \"mem\" is not valid"},
 	{"Auto", "rollout", "10", NULL, "vscaled.dev/rollout: \"10\" is not valid"},
 	{"Auto", "policy", "{", NULL, "vscaled.dev/policy: "},
-	{"Auto", NULL, NULL, "ap", "vscaled.dev/containers names no container of the pod"},
+	{"Auto", NULL, NULL, "ap,log", "vscaled.dev/containers: ap is no container of the pod"},
+	{"Auto", "policy",
+	 "{\"containerPolicies\":[{\"containerName\":\"ap\"},"
+	 "{\"containerName\":\"*\",\"mode\":\"Off\"}]}",
+	 NULL, "vscaled.dev/policy: ap is no container of the pod"},
 	{"Auto", NULL, NULL, "app log", "vscaled.dev/containers: \"app log\" is not valid"},
 };
 
