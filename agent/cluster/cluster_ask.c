@@ -622,8 +622,7 @@ void cluster_node_note(struct cluster *c, const struct kube_pod *pod)
 	char path[KUBEPODS_PATH_MAX];
 
 	c->here = c->here || host_find_pod(c->host, pod->cgroup_uid, path) == 0;
-	if (c->here || strcmp(pod->phase, "Running") != 0 || c->wake->now < c->search_at ||
-	    kubepods_any_pod(c->host->root, c->host->kubelet_root))
+	if (c->here || strcmp(pod->phase, "Running") != 0 || c->wake->now < c->search_at)
 		return;
 	c->search_usec = MIN(MAX(2 * c->search_usec, SEARCH_USEC), SEARCH_MAX_USEC);
 	c->search_at = c->wake->now + c->search_usec;

@@ -510,7 +510,9 @@ static enum unfound why_unfound(const struct pod *p, size_t i)
 	all = children_of(p);
 	child = all != NULL ? pod_child_of_id(all, p->spec->containers[i].id) : NULL;
 	if (child == NULL)
-		return p->spec->runtime_class ? UNFOUND_SANDBOX : UNFOUND_DRIVER;
+		return p->spec->runtime_class || has_processes(p->pods->host, p->path)
+			       ? UNFOUND_SANDBOX
+			       : UNFOUND_DRIVER;
 	return has_processes(p->pods->host, child->path) ? UNFOUND_NOT : UNFOUND_PROCESS;
 }
 

@@ -116,8 +116,8 @@ void history_vpa_recommend(const struct history *h, const struct tuning_history 
 
 /* How long memory was seen at least, which a checkpoint does not say. A container adds a weight of
  * 1 at the end of each day's window, and the reference is the end of the first one, to the nearest
- * midnight: so the sum tells when the last one ended. What ended long before CPU's last sample
- * proves nothing. */
+ * midnight: so the sum tells when the last one ended, which is not after CPU's last sample. What
+ * ended long before that proves nothing. */
 static usec_t memory_proven(const struct history *h)
 {
 	const double day = (double)h->memory.half_life_usec;
@@ -126,8 +126,9 @@ static usec_t memory_proven(const struct history *h)
 	double last = log2(h->memory.total / fmax(pods, 1.0)) - 1.0;
 	double age = (double)((int64_t)h->last_real - h->memory.reference_usec) / day;
 
-	if (histogram_empty(&h->memory) || !(last > -0.5) || age - last > 2.0)
+	if (histogram_empty(&h->memory) || !(fmin(last, age) > -0.5) || age - last > 2.0)
 		return 0;
+	last = fmin(last, age);
 	return MIN((usec_t)((last + 0.5) * day), h->observed_usec[RESOURCE_CPU]);
 }
 

@@ -322,6 +322,10 @@ static void test_memory(void)
 	memory_imported(&early, 0, 0, "; of memory: none\n");
 	early.memory.reference_usec = (int64_t)(now / USEC_PER_DAY * USEC_PER_DAY);
 	memory_imported(&early, 0, 0, "; of memory: none\n");
+	/* More pods than on the mean: the weight is not that of days. */
+	early.memory.reference_usec += (int64_t)USEC_PER_DAY;
+	early.memory.total = 100;
+	memory_imported(&early, 0, USEC_PER_DAY, "");
 	/* It ended three days before CPU did. */
 	make_checkpoint(2 * 24 * 60, &early);
 	early.cpu = c.cpu;

@@ -151,13 +151,16 @@ static void test_standalone(void)
 
 /* --- where the pods are --- */
 
+/* A pod folder that is left of an earlier kubelet, or belongs to another. */
+#define OTHER_UID "11111111-2222-3333-4444-555555555555"
+
 static bool is_sized(struct crig *x)
 {
 	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) > 600;
 }
 
 static void test_finds_root(enum cgroup_driver driver, const char *above, const char *nested,
-			    bool named)
+			    bool named, const char *stale)
 {
 	char keys[128] = "";
 
@@ -169,6 +172,8 @@ static void test_finds_root(enum cgroup_driver driver, const char *above, const 
 	c.rig.above = above;
 	c.rig.nested = nested;
 	crig_pod(&c, driver, "web-0", AUTO);
+	if (stale != NULL)
+		fake_put(&c.rig.tree, stale, NULL);
 	crig_start(&c);
 	CHECK(crig_until(&c, 60, burn_699, is_sized));
 	rig_run(&c.rig, 60, burn_699);
@@ -186,7 +191,14 @@ static bool is_said(struct crig *x)
 	return crig_events(x, "CgroupMissing") > 0;
 }
 
-enum layout { LAYOUT_DEEP, LAYOUT_DRIVER, LAYOUT_KATA, LAYOUT_GVISOR, LAYOUT_COUNT };
+enum layout {
+	LAYOUT_DEEP,
+	LAYOUT_DRIVER,
+	LAYOUT_KATA,
+	LAYOUT_KATA_DEFAULT,
+	LAYOUT_GVISOR,
+	LAYOUT_COUNT
+};
 
 static const struct {
 	const char *reason, *said;
@@ -195,6 +207,7 @@ static const struct {
 	[LAYOUT_DEEP] = {"pod-cgroup", "set kubernetes.cgroupPrefix", false},
 	[LAYOUT_DRIVER] = {"cgroup-driver", "the same cgroup driver", false},
 	[LAYOUT_KATA] = {"sandbox", "as Kata Containers", true},
+	[LAYOUT_KATA_DEFAULT] = {"sandbox", "as Kata Containers", true},
 	[LAYOUT_GVISOR] = {"sandbox-processes", "as with gVisor", true},
 };
 
@@ -211,6 +224,10 @@ static void lay_out(struct rig_pod *p, enum layout layout)
 			u->running = false;
 		}
 	}
+	/* The processes of a sandbox are below the pod; those of another driver's containers are
+	 * not. */
+	if (layout == LAYOUT_DRIVER)
+		rig_put(&c.rig, p->level, "cgroup.events", "populated 0\nfrozen 0\n");
 }
 
 static void check_explained(const char *said)
@@ -309,9 +326,12 @@ int main(void)
 	for (enum layout layout = 0; layout < LAYOUT_COUNT; layout++)
 		test_says(layout);
 	test_found_again();
-	test_finds_root(DRIVER_CGROUPFS, "kubelet/", NULL, false);
-	test_finds_root(DRIVER_SYSTEMD, "kubelet.slice/", "kubelet-", false);
-	test_finds_root(DRIVER_SYSTEMD, "user.slice/user@1000.service/docker-1.scope/", NULL, true);
+	test_finds_root(DRIVER_CGROUPFS, "kubelet/", NULL, false, NULL);
+	test_finds_root(DRIVER_SYSTEMD, "kubelet.slice/", "kubelet-", false, NULL);
+	test_finds_root(DRIVER_SYSTEMD, "user.slice/user@1000.service/docker-1.scope/", NULL, true,
+			NULL);
+	test_finds_root(DRIVER_CGROUPFS, "kubelet/", NULL, false,
+			"kubepods/burstable/pod" OTHER_UID);
 	test_standalone();
 	test_in_cluster(CG_MODE_V1, "cgroup-v1");
 	test_in_cluster(CG_MODE_HYBRID, "cgroup-hybrid");
