@@ -722,32 +722,57 @@ void persist_history_key(const struct kube_pod *pod, const char *container, char
 		 pod->workload != NULL ? pod->workload : pod->name, container);
 }
 
-/* Runs of a Job are observed now and then. */
-static bool is_of_runs(const struct history *h)
+/* The keys of earlier releases have no kind. False: neither has this one. */
+static bool key_without_kind(const char *key, char ret[static RECORD_NAME_MAX])
 {
-	return h->observed_usec[RESOURCE_CPU] < (h->last_real - h->first_real) / 5;
+	const char *kind = strchr(key, '/'), *rest = kind != NULL ? strchr(kind + 1, '/') : NULL;
+
+	if (rest != NULL)
+		snprintf(ret, RECORD_NAME_MAX, "%.*s%s", (int)(kind - key), key, rest);
+	return rest != NULL;
 }
 
-/* The keys of earlier releases have no kind: the record tells whether it is of runs of a Job or of
- * anything else. *ret_key: where it was found. */
-static int find_record(const struct records *records, const char *key, struct history_record *ret,
-		       char ret_key[static RECORD_NAME_MAX])
+#define WITHOUT_KIND 1
+
+/* WITHOUT_KIND: it is of the kind that is seen first; one that is taken has no first_real. */
+static int find_record(const struct records *records, const char *key, struct history_record *ret)
 {
 	const struct tuning_history *t = &records->units->config->tuning.history;
-	const char *kind = strchr(key, '/'), *rest = kind != NULL ? strchr(kind + 1, '/') : NULL;
 	int r = history_store_get(&records->histories, key, t, ret);
-	bool runs;
+	char name[RECORD_NAME_MAX];
 
-	snprintf(ret_key, RECORD_NAME_MAX, "%s", key);
-	if (r != -ENOENT || rest == NULL)
+	if (r != -ENOENT || !key_without_kind(key, name))
 		return r;
-	snprintf(ret_key, RECORD_NAME_MAX, "%.*s%s", (int)(kind - key), key, rest);
-	runs = strncmp(kind, "/Job/", 5) == 0 || strncmp(kind, "/CronJob/", 9) == 0;
-	r = history_store_get(&records->histories, ret_key, t, ret);
-	if (r < 0 || is_of_runs(&ret->history) == runs)
-		return r;
+	r = history_store_get(&records->histories, name, t, ret);
+	if (r < 0 || ret->history.first_real != 0)
+		return r < 0 ? r : WITHOUT_KIND;
 	history_record_drop(ret);
 	return -ENOENT;
+}
+
+/* Where a second kind is seen, what was taken may be of both: neither is lowered for a day. */
+static void note_kind(struct managed *m, int found)
+{
+	OWN(history_record_drop) struct history_record taken = {0};
+	usec_t *doubt = &taken.floor[RESOURCE_CPU].since_real;
+	char name[RECORD_NAME_MAX], other[RECORD_NAME_MAX];
+
+	if (!key_without_kind(m->history_key, name) ||
+	    history_store_get(&m->records->histories, name, &m->config->tuning.history, &taken) < 0)
+		return;
+	if (found == WITHOUT_KIND)
+		taken.history.first_real = *doubt = 0;
+	else if (found < 0 && *doubt == 0)
+		*doubt = m->wake->now_real + USEC_PER_DAY;
+	if (found != 0)
+		history_store_put(&m->records->histories, name, &taken);
+	for (size_t i = 0; *doubt > m->wake->now_real && i < m->table->count; i++) {
+		struct managed *s = m->table->items[i];
+
+		if (s->history_key != NULL && key_without_kind(s->history_key, other) &&
+		    strcmp(name, other) == 0)
+			control_doubt_past(&s->control, *doubt);
+	}
 }
 
 static usec_t observed(const struct history *h)
@@ -785,8 +810,7 @@ int persist_recommend(const struct records *records, const char *history_key,
 {
 	const struct tuning_history *t = &records->units->config->tuning.history;
 	OWN(history_record_drop) struct history_record rec = {0};
-	char key[RECORD_NAME_MAX];
-	int r = find_record(records, history_key, &rec, key);
+	int r = find_record(records, history_key, &rec);
 
 	if (r < 0)
 		return r;
@@ -813,35 +837,40 @@ static bool adopt_sibling(struct managed *m)
 	return true;
 }
 
-void persist_adopt_history(struct managed *m)
+static void take(struct managed *m, const struct history_record *rec)
 {
 	struct control *c = &m->control;
-	char key[RECORD_NAME_MAX];
+	const struct control_past past = {
+		.history = rec->history,
+		.cpu_floor = rec->floor[RESOURCE_CPU],
+		.mem_floor = rec->floor[RESOURCE_MEMORY],
+		.backoff_usec = rec->backoff[RESOURCE_MEMORY].span_usec,
+		.backoff_until = later(
+			left(rec->backoff[RESOURCE_MEMORY].until_realtime_usec, m->wake->now_real),
+			m->wake->now),
+	};
+
+	control_set_past(c, &past);
+	/* Saved under a wall clock that ran ahead of today's. */
+	if (rec->seen_realtime_usec > m->wake->now_real + USEC_PER_HOUR)
+		control_shift_clock(c, (int64_t)(m->wake->now_real - rec->seen_realtime_usec));
+}
+
+void persist_adopt_history(struct managed *m)
+{
 	struct history_record rec;
-	struct control_past past;
+	int found;
 
 	if (m->history_key == NULL)
 		return;
 	if (m->kind == UNIT_KIND_CONTAINER && m->pod->spec->owned)
-		control_await_facts(c, m->wake->now + FACTS_WAIT_USEC);
-	if (adopt_sibling(m) || find_record(m->records, m->history_key, &rec, key) < 0)
+		control_await_facts(&m->control, m->wake->now + FACTS_WAIT_USEC);
+	if (adopt_sibling(m))
 		return;
-	/* It is this workload's from now on, and no other kind's. */
-	if (strcmp(key, m->history_key) != 0)
-		history_store_remove(&m->records->histories, key);
-	past = (struct control_past){
-		.history = rec.history,
-		.cpu_floor = rec.floor[RESOURCE_CPU],
-		.mem_floor = rec.floor[RESOURCE_MEMORY],
-		.backoff_usec = rec.backoff[RESOURCE_MEMORY].span_usec,
-		.backoff_until = later(
-			left(rec.backoff[RESOURCE_MEMORY].until_realtime_usec, m->wake->now_real),
-			m->wake->now),
-	};
-	control_set_past(c, &past);
-	/* Saved under a wall clock that ran ahead of today's. */
-	if (rec.seen_realtime_usec > m->wake->now_real + USEC_PER_HOUR)
-		control_shift_clock(c, (int64_t)(m->wake->now_real - rec.seen_realtime_usec));
+	found = find_record(m->records, m->history_key, &rec);
+	if (found >= 0)
+		take(m, &rec);
+	note_kind(m, found);
 }
 
 void persist_keep_history(const struct managed *m)

@@ -205,40 +205,115 @@ static void test_kinds(void)
 	rig_close(&r);
 }
 
-/* What an earlier release has stored is known by the workload's name alone. It is that of one kind:
- * of a Job, if it was observed now and then. */
-static void test_stored_without_kind(bool runs)
+static void store_without_kind(struct rig *r)
+{
+	struct history_record rec = {.seen_realtime_usec = r->real};
+
+	history_init(&rec.history, &tuning_default.history);
+	for (int i = 3000; i > 0; i--) {
+		struct cpu_rates used = {.span_usec = USEC_PER_MIN,
+					 .active_usec = USEC_PER_MIN,
+					 .used_milli = 20,
+					 .demand_milli = 20};
+
+		history_add_cpu(&rec.history, &used, r->real - (usec_t)i * USEC_PER_MIN);
+	}
+	history_add_memory(&rec.history, &tuning_default.history, 30 * MIB, false, r->real);
+	CHECK_EQ(history_store_put(&r->daemon->units.records->histories, "default/api/app", &rec),
+		 0);
+	history_record_drop(&rec);
+}
+
+/* What an earlier release has stored is known by the workload's name alone: it is of the kind that
+ * is seen first, however it runs. */
+static void test_stored_without_kind(void)
 {
 	static const char *const kinds[] = {"Deployment", "CronJob"};
-	struct history_store *s;
-	struct history_record rec = {0};
 	struct rig r;
 
-	pods_begin(&r, DRIVER_CGROUPFS, "");
-	s = &r.daemon->units.records->histories;
-	rec.seen_realtime_usec = r.real;
-	history_init(&rec.history, &tuning_default.history);
-	history_add_memory(&rec.history, &tuning_default.history, 30 * MIB, false, r.real);
-	rec.history.samples = 1000;
-	rec.history.first_real = r.real - USEC_PER_DAY;
-	rec.history.last_real = r.real;
-	rec.history.observed_usec[RESOURCE_CPU] = runs ? USEC_PER_HOUR : 23 * USEC_PER_HOUR;
-	CHECK_EQ(history_store_put(s, "default/api/app", &rec), 0);
-	history_record_drop(&rec);
-	CHECK_EQ(samples_of(&r, "api-a", kinds[!runs]), 0);
-	CHECK_EQ(samples_of(&r, "api-b", kinds[runs]), 1000);
-	/* It has a kind now. */
-	CHECK_EQ(samples_of(&r, "api-c", "StatefulSet"), 0);
-	CHECK_EQ(samples_of(&r, "api-d", kinds[!runs]), 0);
-	CHECK(samples_of(&r, "api-e", kinds[runs]) >= 1000);
+	for (int first = 0; first < 2; first++) {
+		pods_begin(&r, DRIVER_CGROUPFS, "");
+		store_without_kind(&r);
+		CHECK_EQ(samples_of(&r, "api-a", kinds[first]), 3000);
+		CHECK_EQ(samples_of(&r, "api-b", kinds[!first]), 0);
+		CHECK(samples_of(&r, "api-c", kinds[first]) >= 3000);
+		CHECK_EQ(samples_of(&r, "api-d", "StatefulSet"), 0);
+		rig_close(&r);
+	}
+}
+
+static struct rig_pod *api(struct rig *r, const char *name, const char *kind)
+{
+	struct rig_pod *p = rig_pod_add(r, DRIVER_CGROUPFS, name);
+
+	p->workload = "api";
+	p->owner = kind;
+	p->mode = "Auto";
+	rig_container_add(r, p, "app", 1000, 512 * MIB)->unit->anon_bytes = 40 * MIB;
+	rig_pod_put(r, p);
+	return p;
+}
+
+static void check_unchanged(struct rig *r, const struct rig_pod *p)
+{
+	CHECK_EQ(rig_cpu_milli(r, p->container[0].unit), 1000);
+	CHECK_EQ(rig_bytes(r, p->container[0].unit, "memory.max"), 512 * MIB);
+}
+
+/* Where two kinds share the name, it may be of both of them: neither is lowered for a day, whenever
+ * the second one is seen, and whether the agent or a pod starts again. */
+static void test_namesakes(void)
+{
+	struct rig_pod *set, *deployment;
+	struct rig r;
+
+	rig_open(&r, "clocks: {reviewInterval: 10s, stateInterval: 1h}\n");
+	CHECK_EQ(rig_start(&r), 0);
+	store_without_kind(&r);
+	set = api(&r, "api-0", "StatefulSet");
+	rig_run(&r, 900, pods_burn_20);
+	CHECK(rig_cpu_milli(&r, set->container[0].unit) < 500);
+	deployment = api(&r, "api-1", "Deployment");
+	rig_run(&r, 900, pods_burn_20);
+	check_unchanged(&r, set);
+	check_unchanged(&r, deployment);
+	/* The other one's pod is gone when the agent starts again. */
+	rig_pod_remove(&r, set);
+	pods_gone(&r.daemon->pods, set->uid);
+	rig_stop(&r);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_pod_put(&r, deployment);
+	set = api(&r, "api-2", "StatefulSet");
+	CHECK(pods_of(&r, "default/api-2/app")->control.history.samples > 3000);
+	rig_run(&r, 900, pods_burn_20);
+	check_unchanged(&r, set);
+	check_unchanged(&r, deployment);
+	rig_close(&r);
+}
+
+/* The first kind runs no more when the second one is seen. */
+static void test_namesake_stored(void)
+{
+	struct rig_pod *p;
+	struct rig r;
+
+	rig_open(&r, "clocks: {reviewInterval: 10s, stateInterval: 1h}\n");
+	CHECK_EQ(rig_start(&r), 0);
+	store_without_kind(&r);
+	CHECK_EQ(samples_of(&r, "api-a", "CronJob"), 3000);
+	CHECK_EQ(samples_of(&r, "api-b", "Deployment"), 0);
+	p = api(&r, "api-c", "CronJob");
+	rig_run(&r, 900, pods_burn_20);
+	check_unchanged(&r, p);
 	rig_close(&r);
 }
 
 int main(void)
 {
 	test_kinds();
-	test_stored_without_kind(false);
-	test_stored_without_kind(true);
+	test_stored_without_kind();
+	test_namesakes();
+	test_namesake_stored();
 	test_nothing_lost();
 	for (enum cgroup_driver d = 0; d < 2; d++) {
 		test_between_samples(d);
