@@ -24,7 +24,7 @@ SCENARIOS=(
 	"requests|RequestsAndLimits: the request of CPU follows its limit"
 	"unlimited|RequestsOnly: the request of a container without limits follows use"
 	"budget|a PodDisruptionBudget that allows none: sized all the same, not evicted"
-	"restart|the agent's pod is deleted while a pod grows slowly: no kill, the next one sizes it"
+	"restart|the agent's pod is deleted while a pod grows: no kill, the next one sizes it"
 )
 
 usage()
@@ -666,18 +666,20 @@ scenario_budget()
 	why="spec 200m -> ${pod[budget.cpu]}m, the same pod"
 }
 
-# The agent is deleted just after a raise, which gives 15 %: half a minute of this growth.
+# The agent is deleted just after a raise, which gives 15 %: 3 s of this growth. Until there is another
+# one, the container has what its spec holds.
 scenario_restart()
 {
 	local old=$agent_pod
 
-	pod_run restart "$ON" "20m/500m 32Mi/224Mi" grow -L 200+8 280@1+100000 || return
-	expect "its limit is raised" 90 is restart.memory_mb -gt 224 || return
+	pod_run restart "$ON" "20m/500m 32Mi/96Mi" grow -L 48+8 300@5+100000 || return
+	expect "its limit is raised" 90 is restart.memory_mb -gt 96 || return
+	expect "its spec is, too" 30 is restart.status_memory -gt $((96 << 20)) || return
 	kube -n $AGENT_NS delete pod "$old" --wait=false >"$work/out" 2>&1 ||
 		{ why="the agent's pod is not deleted: $(tail -n 1 "$work/out")"; return 1; }
 	agent_again || return
-	grows restart 120 280 || return
-	why="224 -> ${pod[restart.memory_mb]} MiB, the agent's pod is $agent_pod"
+	grows restart 120 || return
+	why="96 -> ${pod[restart.memory_mb]} MiB, the agent's pod is $agent_pod"
 }
 
 # agent_again: the DaemonSet has made another one

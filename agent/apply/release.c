@@ -3,7 +3,9 @@
 #include "agent/apply/release.h"
 #include "agent/apply/apply.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/node_memory.h"
 #include "agent/manage/pod_table.h"
+#include "agent/manage/table.h"
 #include "agent/manage/wake.h"
 #include "policy/control/control.h"
 
@@ -47,4 +49,37 @@ void release_settle(struct managed *m, usec_t until)
 {
 	m->hand_back.settling_until = until;
 	unit_update_blocked(m);
+}
+
+void release_put_back(struct managed *m, enum resource r, uint64_t to, enum reason reason)
+{
+	struct control_context x;
+	struct plan plan;
+
+	plan_begin(m->table, &plan);
+	node_memory_for(m);
+	x = daemon_context(m->table, &plan);
+	control_put_back(&m->control, r, to, reason, &x);
+	plan_apply(m->table, &plan);
+}
+
+/* systemd holds the CPU limit of a unit as it is; memory that grows has its headroom already. */
+static uint64_t held_beside(const struct managed *m, enum resource r)
+{
+	const struct kube_container *spec = pod_spec_of(m);
+
+	if (spec != NULL)
+		return kube_pod_limit_held(m->pod->spec, spec, r);
+	return r == RESOURCE_MEMORY ? m->control.resource[r].original : 0;
+}
+
+void release_stopping(struct unit_table *t)
+{
+	for (size_t i = 0; i < t->count * RESOURCE_COUNT; i++) {
+		struct managed *m = t->items[i / RESOURCE_COUNT];
+		enum resource r = i % RESOURCE_COUNT;
+
+		if (managed_has_laws(m) && m->control.rule.mode == MODE_AUTO)
+			release_put_back(m, r, held_beside(m, r), REASON_STOPPING);
+	}
 }

@@ -7,7 +7,6 @@
 #include "agent/manage/attach.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/table.h"
 #include "agent/manage/wake.h"
 #include "policy/control/control.h"
 #include <string.h>
@@ -32,21 +31,6 @@ static const char *takes_away_text(const struct managed *m)
 	default:
 		return "its annotations no longer size it";
 	}
-}
-
-/* vscaled does not raise the limit from here on: it must not stay below the owner's value. */
-static void release_memory(struct managed *m)
-{
-	const struct control_resource *res = &m->control.resource[RESOURCE_MEMORY];
-	struct control_context x;
-	struct plan plan;
-
-	if (m->cgroup.cg == NULL || !res->managed || res->limit >= res->original)
-		return;
-	plan_begin(m->table, &plan);
-	x = daemon_context(m->table, &plan);
-	control_put_back(&m->control, RESOURCE_MEMORY, &x);
-	plan_apply(m->table, &plan);
 }
 
 void rule_apply(struct managed *m, const struct policy_rule *rule)
@@ -74,8 +58,10 @@ void rule_apply(struct managed *m, const struct policy_rule *rule)
 	control_set_rule(&m->control, rule);
 	if (rule->mode == MODE_INITIAL && old.mode != MODE_INITIAL)
 		control_set_sized(&m->control);
-	if (old.mode == MODE_AUTO && rule->mode == MODE_INITIAL)
-		release_memory(m);
+	/* It must not stay below the owner's value. */
+	if (old.mode == MODE_AUTO && rule->mode == MODE_INITIAL && m->cgroup.cg != NULL)
+		release_put_back(m, RESOURCE_MEMORY, m->control.resource[RESOURCE_MEMORY].original,
+				 REASON_RESTORE);
 	if (takes_away(&old, rule))
 		lifecycle_release(m, takes_away_text(m));
 	else if (rule->mode != MODE_OFF && m->cgroup.cg != NULL &&

@@ -46,7 +46,7 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 	[EVENT_STOPPING] = {
 		"stopping", SD_ID128_MAKE(0c,af,07,91,a1,40,47,85,a7,5d,7d,aa,34,aa,17,98),
 		LOG_INFO, F(DETAIL), 0,
-		"stopping[ ({detail})], limits stay as they are",
+		"stopping[ ({detail})], no limit is lowered",
 	},
 	[EVENT_CONFIG_LOADED] = {
 		"config-loaded", SD_ID128_MAKE(95,ee,7a,06,6d,59,42,fa,a3,d8,fd,6f,04,86,1d,c5),

@@ -2,6 +2,7 @@
 /* Set-up, timers, signals, reload and stop. */
 #include "agent/loop/loop.h"
 #include "agent/apply/properties.h"
+#include "agent/apply/release.h"
 #include "agent/base/footprint.h"
 #include "agent/cluster/cluster.h"
 #include "agent/config/config_watch.h"
@@ -198,6 +199,7 @@ static int on_stop(sd_event_source *, const struct signalfd_siginfo *si, void *u
 		return sd_event_exit(d->wake.event, 0);
 	event_tell(EVENT_STOPPING, .detail = strsignal((int)si->ssi_signo));
 	notify_send(NOTIFY_STOPPING, NULL, 0);
+	release_stopping(&d->units);
 	l->stop_by = d->wake.now + STOP_WAIT_USEC;
 	return sd_event_add_time(d->wake.event, NULL, CLOCK_BOOTTIME, d->wake.now, 0, on_stop_timer,
 				 l);

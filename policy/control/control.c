@@ -604,12 +604,6 @@ void control_reassert(struct control *c, const struct limits *kernel, enum resou
 	write_held(c, r, REASON_DRIFT, x);
 }
 
-void control_put_back(struct control *c, enum resource r, const struct control_context *x)
-{
-	c->resource[r].limit = c->resource[r].original;
-	write_held(c, r, REASON_RESTORE, x);
-}
-
 void control_resume(struct control *c, const struct limits *kernel, const struct control_context *x)
 {
 	c->kernel = *kernel;

@@ -247,8 +247,10 @@ void control_follow(struct control *c, const struct limits *kernel, enum resourc
 void control_reassert(struct control *c, const struct limits *kernel, enum resource r,
 		      const struct control_context *x);
 
-/* Steps to the original, for a limit that the laws would not raise. It needs no grant. */
-void control_put_back(struct control *c, enum resource r, const struct control_context *x);
+/* Adds steps up to what others hold for it, as far as bounds and node allow: the laws will not
+ * raise it from here on. */
+void control_put_back(struct control *c, enum resource r, uint64_t to, enum reason reason,
+		      const struct control_context *x);
 
 /* Adds steps for a new cgroup of the same unit, after control_restarted(): to the held limit, or to
  * more where an OOM kill showed the need. After an OOM kill under an external writer's lower limit,

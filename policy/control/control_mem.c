@@ -246,6 +246,20 @@ static void drop_trial(struct control *c, const struct control_context *x)
 		control_plan_mem(c, x, KNOB_MEM_HIGH, back.high, REASON_LIFT);
 }
 
+void control_put_back(struct control *c, enum resource r, uint64_t to, enum reason reason,
+		      const struct control_context *x)
+{
+	uint64_t most = MIN(control_bound(c, x, r, to), to);
+
+	if (control_blocked(c, r) != BLOCKED_NONE || most <= limit_amount(&c->kernel, r))
+		return;
+	drop_trial(c, x);
+	if (r == RESOURCE_CPU)
+		control_plan_cpu(c, x, most, reason);
+	else
+		control_raise_to(c, x, control_grant(c, x, most, reason), reason);
+}
+
 /* The rule may have changed since the trial began, or an external writer may have changed
  * memory.max. */
 static bool goal_allowed(const struct control *c, const struct control_context *x)

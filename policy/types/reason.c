@@ -28,6 +28,7 @@ static const struct words reasons[REASON_COUNT] = {
 	[REASON_BOOST] = {"boost", "startup boost"},
 	[REASON_BOOST_OVER] = {"boost-over", "startup boost has ended"},
 	[REASON_GIVEN_BACK] = {"given-back", "unused, and the node needs the memory"},
+	[REASON_STOPPING] = {"stopping", "vscaled stops, and cannot raise it when it is needed"},
 };
 
 static const struct words blocked_reasons[BLOCKED_COUNT] = {

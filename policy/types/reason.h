@@ -26,6 +26,7 @@ enum reason {
 	REASON_BOOST,      /* startup boost */
 	REASON_BOOST_OVER, /* the startup boost has ended */
 	REASON_GIVEN_BACK, /* granted and not used, and the node needs it */
+	REASON_STOPPING,   /* vscaled stops: the spec, or the owner, allows more */
 	REASON_COUNT,
 };
 

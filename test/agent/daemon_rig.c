@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/agent/daemon_rig.h"
+#include "agent/apply/properties.h"
 #include "agent/loop/loop.h"
 #include "agent/loop/reflex.h"
 #include "agent/loop/reload.h"
@@ -11,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -404,6 +406,17 @@ void rig_stop(struct rig *r)
 	r->loop = NULL;
 	r->daemon = NULL;
 	rig_pid1_stop(r);
+}
+
+void rig_terminate(struct rig *r, void (*step)(struct rig *r))
+{
+	kill(getpid(), SIGTERM);
+	rig_run(r, 1, step);
+	CHECK(r->loop->stop_by != 0);
+	while (properties_pending(&r->daemon->units) && r->daemon->wake.now < r->loop->stop_by)
+		rig_run(r, 1, step);
+	lift_all(&r->daemon->records, r->daemon->host.root);
+	rig_stop(r);
 }
 
 void rig_close(struct rig *r)

@@ -177,6 +177,8 @@ void rig_meminfo_active(struct rig *r, uint64_t total, uint64_t available, uint6
 /* Starts the daemon; 0 or the error of loop_new(). */
 int rig_start(struct rig *r);
 void rig_stop(struct rig *r);
+/* The same after SIGTERM, and the time that the daemon takes. */
+void rig_terminate(struct rig *r, void (*step)(struct rig *r));
 /* Virtual time passes in ticks of a second, each a sample; step (may be NULL) moves the counters
  * before each. */
 void rig_run(struct rig *r, unsigned seconds, void (*step)(struct rig *r));

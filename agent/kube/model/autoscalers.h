@@ -33,11 +33,3 @@ void kube_autoscalers_owner(struct kube_autoscalers *a, const char *kind, const 
  * their own, those count whose target is not known to own pods. */
 const char *kube_autoscaler_of(const struct kube_autoscalers *a, const char *kind,
 			       const char *workload, bool above, enum resource r);
-/* RESOURCES_* that stay. */
-static inline uint32_t kube_autoscalers_of(const struct kube_autoscalers *a, const char *kind,
-					   const char *workload)
-{
-	return (kube_autoscaler_of(a, kind, workload, true, RESOURCE_CPU) ? RESOURCES_CPU : 0) |
-	       (kube_autoscaler_of(a, kind, workload, true, RESOURCE_MEMORY) ? RESOURCES_MEMORY
-									     : 0);
-}
