@@ -6,7 +6,8 @@
  * the rest. One that is held back works on without a pause, so the demand is never above DUTY.
  * Prints once a second what it got, in CPUs, and how long a thread was kept waiting: burn t=3
  * want=0.80 got=0.79 stalls=0 max_stall_ms=12 SIGTERM or -l ends it with a line "burn total ...".
- * -L: also its cgroup's limits, cpu_milli=200 memory_mb=64.
+ * -L: also its cgroup's limits, cpu_milli=200 memory_mb=64, and how long after the newest rise of
+ * the demand the CPU limit was first raised, raised_ms=310.
  */
 #include "gauge.h"
 #include <pthread.h>
@@ -72,6 +73,35 @@ static void *burn(void *arg)
 	return NULL;
 }
 
+/* From a rise of the demand to the first raise of the limit after it. */
+static struct {
+	int64_t since_nsec;
+	long long milli; /* the limit then */
+	long long msec;  /* -1: not raised yet */
+} rise = {.msec = -1};
+
+static void demand(int duty)
+{
+	if (duty > duty_percent) {
+		rise.since_nsec = now_nsec();
+		rise.milli = gauge_cpu_milli();
+		rise.msec = -1;
+	}
+	duty_percent = duty;
+}
+
+#define LOOK_NSEC (20 * NSEC_PER_MSEC)
+
+static void wait_until(struct gauge *own, int64_t end)
+{
+	while (options.limits && rise.msec < 0 && now_nsec() + LOOK_NSEC < end) {
+		gauge_sleep(own, now_nsec() + LOOK_NSEC);
+		if (gauge_cpu_milli() > rise.milli)
+			rise.msec = (now_nsec() - rise.since_nsec) / NSEC_PER_MSEC;
+	}
+	gauge_sleep(own, end);
+}
+
 struct totals {
 	int64_t cpu_nsec, stalls, max_nsec;
 };
@@ -102,13 +132,15 @@ static int duty_at(int sec)
 
 static void print(const char *what, double got, const struct totals *t)
 {
-	char limits[64] = "";
+	char limits[64] = "", raised[32] = "";
 
 	if (options.limits)
 		gauge_limits(limits, sizeof limits);
-	printf("burn %s want=%.2f got=%.2f stalls=%lld max_stall_ms=%lld%s\n", what,
+	if (rise.msec >= 0)
+		snprintf(raised, sizeof raised, " raised_ms=%lld", rise.msec);
+	printf("burn %s want=%.2f got=%.2f stalls=%lld max_stall_ms=%lld%s%s\n", what,
 	       duty_percent * options.threads / 100.0, got, (long long)t->stalls,
-	       (long long)(t->max_nsec / NSEC_PER_MSEC), limits);
+	       (long long)(t->max_nsec / NSEC_PER_MSEC), limits, raised);
 }
 
 static void report(void)
@@ -122,14 +154,14 @@ static void report(void)
 	for (sec = 1; !stopped && (options.limit_sec == 0 || sec <= options.limit_sec); sec++) {
 		int64_t now;
 
-		gauge_sleep(&own, start + sec * NSEC_PER_SEC);
+		wait_until(&own, start + sec * NSEC_PER_SEC);
 		now = now_nsec();
 		t = sum();
 		snprintf(what, sizeof what, "t=%d", sec);
 		print(what, (double)(t.cpu_nsec - cpu_seen) / (double)(now - seen), &t);
 		seen = now;
 		cpu_seen = t.cpu_nsec;
-		duty_percent = duty_at(sec);
+		demand(duty_at(sec));
 	}
 	t = sum();
 	print("total", (double)t.cpu_nsec / (double)(now_nsec() - start), &t);
@@ -180,7 +212,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGTERM, on_signal);
 	signal(SIGINT, on_signal);
-	duty_percent = duty_at(0);
+	demand(duty_at(0));
 	for (int i = 0; i < options.threads; i++) {
 		int error = pthread_create(&thread, NULL, burn, (void *)(intptr_t)i);
 

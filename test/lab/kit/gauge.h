@@ -56,21 +56,31 @@ static inline void gauge_sleep(struct gauge *g, int64_t until)
 	gauge_look(g, now_nsec());
 }
 
+/* The own cgroup's CPU limit; 0: there is none. */
+static inline long long gauge_cpu_milli(void)
+{
+	FILE *cpu = fopen("/sys/fs/cgroup/cpu.max", "re");
+	long long quota, period, milli = 0;
+
+	if (cpu != NULL && fscanf(cpu, "%lld %lld", &quota, &period) == 2)
+		milli = quota * 1000 / period;
+	if (cpu != NULL)
+		fclose(cpu);
+	return milli;
+}
+
 /* The own cgroup's limits, as a container sees them; nothing of a limit that is not there. */
 static inline void gauge_limits(char *ret, size_t size)
 {
-	FILE *cpu = fopen("/sys/fs/cgroup/cpu.max", "re");
 	FILE *memory = fopen("/sys/fs/cgroup/memory.max", "re");
-	long long quota, period, bytes;
+	long long milli = gauge_cpu_milli(), bytes;
 	int length = 0;
 
 	ret[0] = '\0';
-	if (cpu != NULL && fscanf(cpu, "%lld %lld", &quota, &period) == 2)
-		length = snprintf(ret, size, " cpu_milli=%lld", quota * 1000 / period);
+	if (milli != 0)
+		length = snprintf(ret, size, " cpu_milli=%lld", milli);
 	if (memory != NULL && fscanf(memory, "%lld", &bytes) == 1)
 		snprintf(ret + length, size - (size_t)length, " memory_mb=%lld", bytes >> 20);
-	if (cpu != NULL)
-		fclose(cpu);
 	if (memory != NULL)
 		fclose(memory);
 }
