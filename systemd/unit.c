@@ -160,7 +160,8 @@ static int on_owner_changed(sd_bus_message *m, void *userdata, sd_bus_error *)
 	return 0;
 }
 
-/* PID 1 has answered: the connection is established. */
+/* PID 1 has answered: the connection is established. Handlers of answers return 1: after 0 for a
+ * call that timed out libsystemd goes on with the connection, and aborts if it was closed here. */
 static int on_subscribed(sd_bus_message *m, void *userdata, sd_bus_error *)
 {
 	struct unit_bus *b = userdata;
@@ -170,7 +171,7 @@ static int on_subscribed(sd_bus_message *m, void *userdata, sd_bus_error *)
 	if (sd_bus_message_get_error(m) &&
 	    !sd_bus_error_has_name(sd_bus_message_get_error(m), ALREADY_SUBSCRIBED)) {
 		lose(b, unit_message_error(m));
-		return 0;
+		return 1;
 	}
 	b->lost = false;
 	b->was_answered = true;
@@ -182,7 +183,7 @@ static int on_subscribed(sd_bus_message *m, void *userdata, sd_bus_error *)
 	/* A daemon-reexec may have begun without a signal. */
 	if (!b->closed && again)
 		BUS_CALL(b, reloading, false);
-	return 0;
+	return 1;
 }
 
 static int subscribe(struct unit_bus *b)

@@ -69,7 +69,7 @@ static int on_set(sd_bus_message *m, void *userdata, sd_bus_error *)
 		r = unit_read_start(c->bus->reader, c->unit, UNIT_READ_PROPS, on_read, c, &c->read);
 	if (r < 0)
 		call_finish(c, r, NULL);
-	return 0;
+	return 1;
 }
 
 static int send_set(struct unit_pending *c, const struct unit_call *job)

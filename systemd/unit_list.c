@@ -178,7 +178,7 @@ static int on_rows(sd_bus_message *m, void *userdata, sd_bus_error *)
 		r = start_reads(l);
 	if (r < 0 || l->open == 0)
 		unit_list_finish(l, r);
-	return 0;
+	return 1;
 }
 
 int unit_list_start(sd_bus *bus, struct unit_reader *rr, const struct unit_list_request *request,

@@ -148,7 +148,7 @@ static int on_answer(sd_bus_message *m, void *userdata, sd_bus_error *)
 	if (r->open == 0)
 		unit_read_finish(r, r->error);
 	pump(rr);
-	return 0;
+	return 1;
 }
 
 static int send_get(struct unit_read *r, size_t call, const char *path)

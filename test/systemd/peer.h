@@ -43,6 +43,7 @@ struct peer {
 	bool get_silent;       /* Properties.Get of a unit never answered */
 	const char *vanish;    /* shown in listings, without properties */
 	const char *subscribe_error;
+	bool subscribe_silent; /* never answered */
 
 	struct peer_set sets[PEER_LOG];
 	unsigned set_count, list_count, subscribe_count, get_count;

@@ -136,6 +136,24 @@ static void test_refused_subscription(void)
 	close_world(&w);
 }
 
+static void test_silent_subscription(void)
+{
+	struct world w;
+	unsigned tries;
+
+	open_world(&w);
+	CHECK(wait_for(&w, &w.received.connected, 1));
+	w.peer.subscribe_silent = true;
+	peer_hang_up(&w.peer);
+	CHECK(wait_for(&w, &w.received.disconnected, 1));
+	tries = w.peer.subscribe_count;
+	CHECK(wait_for(&w, &w.peer.subscribe_count, tries + 2));
+	CHECK_EQ(w.received.connected, 1);
+	w.peer.subscribe_silent = false;
+	CHECK(wait_for(&w, &w.received.connected, 2));
+	close_world(&w);
+}
+
 static void test_unreachable(void)
 {
 	struct unit_bus_options o = {.at = {.private_socket = "/nonexistent/private",
@@ -254,6 +272,7 @@ int main(void)
 	test_signals();
 	test_reconnect();
 	test_refused_subscription();
+	test_silent_subscription();
 	test_unreachable();
 	test_refused_at_first();
 	test_free_inside();
