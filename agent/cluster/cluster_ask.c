@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the API server is asked for again and again: of each namespace, for as long as pods here
  * need it, LimitRanges and HorizontalPodAutoscalers; the annotations of all namespaces; the Node.
- * An answer that is of no use changes nothing that was read before; only a right that was never
- * there makes it empty. */
+ * An answer that is of no use changes nothing that was read before; only a right to list
+ * LimitRanges or HorizontalPodAutoscalers that was never there makes them none. */
 #include "agent/cluster/cluster.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
@@ -30,7 +30,7 @@
 /* Requests for LimitRanges of namespaces that are new to us. */
 #define FIRST_MAX 4
 /* After so many failures (2 min) pods with a mode of their own are sized without the annotations of
- * namespaces. */
+ * namespaces, and those that were sized before and have none are left as they are. */
 #define FAILURES_MAX 3
 
 enum refresh_kind {
@@ -290,12 +290,12 @@ static bool is_sized(const struct managed *m)
 static const struct namespace_note note_unknown = {
 	.reason = "LimitRangesUnknown",
 	.action = "Resize",
-	.text = "limits may exceed the LimitRanges of the namespace and be refused: the "
-		"LimitRanges cannot be listed",
+	.text = "CPU limits do not rise, and memory limits may exceed the LimitRanges of the "
+		"namespace and be refused: the LimitRanges cannot be listed",
 	.concerns = is_sized,
 };
 
-/* Until the first answer no limit is bounded: the API server refuses what passes a LimitRange. */
+/* Until the first answer CPU limits do not rise (control_bounds.c). */
 static void on_ranges(void *arg, const struct kube_answer *a)
 {
 	struct namespace_entry *e = arg;
@@ -537,7 +537,8 @@ static void on_namespaces(void *arg, const struct kube_answer *a)
 	struct kube_decode_error err;
 	bool read = is_useful(a) && kube_decode_namespaces(a->body, a->len, &fresh, &err) == 0;
 
-	if (answered(c, REFRESH_NAMESPACES, &c->namespaces_list, a, read))
+	answered(c, REFRESH_NAMESPACES, &c->namespaces_list, a, read);
+	if (read)
 		pods_set_namespaces(c->pods, &fresh);
 	else if (++c->namespaces_failed == FAILURES_MAX)
 		pods_namespaces_late(c->pods);

@@ -199,13 +199,16 @@ void pods_put(struct pods *pods, struct kube_pod *spec)
 	const struct annotation_input input = pod_annotations(pods, spec);
 	bool asked = annotation_opted_in(&input), observed = false;
 	struct kube_pod *old;
+	/* Its namespace may have sized one with records. */
+	bool known = !pods->namespaces_awaited ||
+		     (pods->namespaces_late && !persist_has_pod(pods->records, spec->uid));
 	struct pod *p;
 
 	daemon_wake(pods->wake);
 	absent_seen(pods, spec->uid);
 	drop_namesake(pods, spec);
 	p = pods_find(pods, spec->uid);
-	if (!pods->namespaces_awaited && (p == NULL || !p->observed))
+	if (known && (p == NULL || !p->observed))
 		observed = pod_observe(pods, spec);
 	if (p == NULL && (observed || pod_enters(pods, spec, asked)))
 		p = pod_new(pods);

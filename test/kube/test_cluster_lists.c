@@ -165,7 +165,12 @@ static bool is_at_300(struct crig *x)
 	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) >= 300;
 }
 
-static void test_ranges_stay(const char *kind, int status)
+static bool is_at_700(struct crig *x)
+{
+	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) / 100 == 7;
+}
+
+static struct rig_pod *begin_ranges(void)
 {
 	struct rig_pod *p;
 
@@ -176,12 +181,36 @@ static void test_ranges_stay(const char *kind, int status)
 			      "\"Container\",\"max\":{\"cpu\":\"300m\"}}]}}"));
 	crig_start(&c);
 	CHECK(crig_until(&c, 120, burn_699, is_at_300));
+	return p;
+}
+
+static void test_ranges_stay(const char *kind, int status)
+{
+	struct rig_pod *p = begin_ranges();
+
 	crig_fault(&c, kind, BY_RANGES ",\"count\":1");
 	check_asked_again("limitranges", &c.rig.loop->cluster->ranges.items[0]->list.ask_at, status,
 			  burn_699);
 	rig_run(&c.rig, 60, burn_699);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 300);
 	CHECK_EQ(c.rig.events[EVENT_LIST_DENIED], 0);
+	crig_close(&c);
+}
+
+/* No answer since a restart: CPU limits stay until there is one. */
+static void test_ranges_restart(const char *kind)
+{
+	struct rig_pod *p = begin_ranges();
+
+	rig_stop(&c.rig);
+	crig_fault(&c, kind, BY_RANGES ",\"count\":-1");
+	crig_start(&c);
+	rig_run(&c.rig, 120, burn_699);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 300);
+	CHECK_EQ(crig_requests(&c, "/resize", 403) + crig_requests(&c, "/resize", 422), 0);
+	crig_heal(&c);
+	cJSON_Delete(crig_ask(&c, "DELETE", RANGES "/most", NULL));
+	CHECK(crig_until(&c, 200, burn_699, is_at_700));
 	crig_close(&c);
 }
 
@@ -212,9 +241,9 @@ static void set_namespace(const char *max)
 	cJSON_Delete(crig_ask(&c, "PATCH", "/api/v1/namespaces/default", body));
 }
 
-static bool is_at_700(struct crig *x)
+static bool is_at_200(struct crig *x)
 {
-	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) == 700;
+	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) == 200;
 }
 
 static void grant_namespaces(void)
@@ -241,6 +270,28 @@ static void test_namespaces_stay(void)
 	CHECK(is_at_700(&c));
 	CHECK_EQ(c.rig.daemon->pods.count, 1);
 	CHECK_EQ(c.rig.events[EVENT_NAMESPACES_DENIED], 0);
+	crig_close(&c);
+}
+
+/* Refused since a restart: what the namespace's annotations had sized stays as it is. */
+static void test_namespaces_restart(const char *kind)
+{
+	open_rig(", namespaceAnnotations: true");
+	crig_pod(&c, DRIVER_CGROUPFS, "web-0", NULL);
+	set_namespace("700m");
+	grant_namespaces();
+	crig_start(&c);
+	CHECK(crig_until(&c, 240, burn_699, is_at_700));
+	rig_stop(&c.rig);
+	crig_fault(&c, kind, BY_SPACES ",\"count\":-1");
+	crig_start(&c);
+	rig_run(&c.rig, 480, burn_699);
+	CHECK(is_at_700(&c));
+	CHECK_EQ(c.rig.events[EVENT_RESTORED], 0);
+	crig_heal(&c);
+	cJSON_Delete(crig_ask(&c, "PATCH", "/api/v1/namespaces/default",
+			      "{\"metadata\":{\"annotations\":{\"vscaled.dev/mode\":\"Off\"}}}"));
+	CHECK(crig_until(&c, 700, burn_699, is_at_200));
 	crig_close(&c);
 }
 
@@ -274,8 +325,10 @@ int main(void)
 	test_autoscalers_denied();
 	test_ranges_stay("403", 403);
 	test_ranges_stay("500", 500);
+	test_ranges_restart("503");
 	test_ranges_denied();
 	test_namespaces_stay();
+	test_namespaces_restart("403");
 	test_node_stays("403", 403);
 	return check_result();
 }
