@@ -168,6 +168,7 @@ void pod_set_bounds(struct managed *m)
 	b.priority = s->priority;
 	b.qos = (uint8_t)s->qos;
 	b.heap = c->heap;
+	b.heap_request = c->heap_request;
 	b.replay_mem_bytes = spec_replay_bytes(m, c);
 	b.probe_usec = c->probe_usec;
 	if (s->qos == QOS_BURSTABLE)

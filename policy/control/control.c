@@ -88,6 +88,8 @@ void control_set_pod(struct control *c, const struct pod_bounds *pod)
 		if (c->pod.resource[r].request != pod->resource[r].request)
 			c->resource[r].request_since = 0;
 	c->pod = *pod;
+	if (c->start_request == 0)
+		c->start_request = pod->heap_request;
 	if (control_unratified(c) != before)
 		c->resource[RESOURCE_MEMORY].at_ceiling = false;
 }
@@ -107,6 +109,7 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 	c->start_mem_bytes = kernel->mem_max;
 	if (c->resource[RESOURCE_MEMORY].limit != LIMIT_MAX && kernel->mem_max != LIMIT_MAX)
 		c->start_mem_bytes = MAX(kernel->mem_max, c->resource[RESOURCE_MEMORY].limit);
+	c->start_request = c->pod.heap_request;
 	c->kernel = *kernel;
 	c->grant_ended = true;
 	/* These belonged to the previous run. c->denial stays: the node is still short, and one
@@ -702,6 +705,9 @@ void control_set_sized(struct control *c)
 void control_take_over(struct control *c, const struct limits *kernel)
 {
 	control_take_limits(c, kernel);
+	/* It may have begun with the owner's request. */
+	c->start_request = MAX(c->start_request,
+			       c->pod.guaranteed ? c->start_mem_bytes : c->pod.found_request);
 	c->grant_ended = false;
 	control_set_sized(c);
 }

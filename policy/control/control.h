@@ -118,6 +118,7 @@ struct control {
 	struct pod_bounds pod;    /* all 0: a unit */
 	uint64_t page_bytes;      /* of the tuning */
 	uint64_t start_mem_bytes; /* memory.max when the process began; LIMIT_MAX: none */
+	uint64_t start_request;   /* then, what its heap was made of; 0: not of a request */
 	struct limits original;
 	struct limits kernel; /* as last seen or written */
 	usec_t started_at;

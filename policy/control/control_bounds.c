@@ -31,7 +31,11 @@ uint64_t control_unratified(const struct control *c)
 /* It bounds decreases only: the runtime ran with the held limit. */
 static uint64_t heap_bound(const struct control *c)
 {
-	return MIN(heap_floor(&c->pod.heap, c->start_mem_bytes),
+	struct heap_ceiling heap = c->pod.heap;
+
+	if (c->pod.heap_request != 0)
+		heap.bytes = mul_div(heap.bytes, c->start_request, c->pod.heap_request);
+	return MIN(heap_floor(&heap, c->start_mem_bytes),
 		   round_down(c->resource[RESOURCE_MEMORY].limit, c->page_bytes));
 }
 

@@ -174,7 +174,7 @@ static void take_word(struct heap_options *h, const char *s, size_t len)
 
 void heap_words(struct heap_options *h, const char *text)
 {
-	static const char between[] = " \t\r\n\v\f\"'";
+	static const char between[] = " \t\r\n\v\f\"';()&|";
 
 	for (;;) {
 		size_t len;

@@ -41,8 +41,8 @@ struct heap_options {
 	bool node_value_next;           /* the last word was --max-old-space-size */
 };
 
-/* Adds the options of a JVM and of Node.js in one argument or variable. Quotes only separate words.
- */
+/* Adds the options of a JVM and of Node.js in one argument or variable. Quotes and operators of a
+ * shell only separate words. */
 void heap_words(struct heap_options *h, const char *text);
 /* The JVM's as a size, or in MiB, as start scripts of servers take it. */
 void heap_jvm_size(struct heap_options *h, const char *value);

@@ -59,6 +59,7 @@ struct pod_bounds {
 	int32_t priority;       /* first key of the order when the node is short; a unit: 0 */
 	uint64_t found_request; /* Burstable: of memory, beside the original limits; 0: none */
 	struct heap_ceiling heap;
+	uint64_t heap_request; /* of memory, which heap.bytes are made of; 0: of none */
 	/* The memory limit that the runtime may replay at any moment, because a CPU manager is
 	 * active or a resize is under way; 0: none. Use must not exceed it. */
 	uint64_t replay_mem_bytes;

@@ -40,11 +40,14 @@ static void put_container(FILE *f, const struct kube_container *c)
 		put_resources(f, "status", &c->status);
 	if (c->probe_usec != 0)
 		fprintf(f, " alive=%llu", (unsigned long long)(c->probe_usec / USEC_PER_SEC));
-	fprintf(f, "%s restart=%u id=%s %s%s oom=%u restarts=%u started=%llu heap=%llu,%u\n",
+	fprintf(f, "%s restart=%u id=%s %s%s oom=%u restarts=%u started=%llu heap=%llu,%u",
 		c->probed ? " probed" : "", c->restart_on_resize, or_none(c->id),
 		c->running ? "running" : "stopped", c->ready ? " ready" : "", c->oom_run,
 		c->restarts, (unsigned long long)c->started_real, (unsigned long long)c->heap.bytes,
 		c->heap.permille);
+	if (c->heap_request != 0)
+		fprintf(f, " of request %llu", (unsigned long long)c->heap_request);
+	fputc('\n', f);
 }
 
 char *pod_text(const struct kube_pod *p)

@@ -258,6 +258,30 @@ static const struct row good[] = {
 	 "heap=1073741824,0"},
 	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"JVMFLAGS\",\"value\":\"-Xmx1g\"",
 	 "heap=1073741824,0"},
+	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"ELASTICSEARCH_HEAP_SIZE\",\"value\":\"1g\"",
+	 "heap=1073741824,0"},
+	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"OPENSEARCH_HEAP_SIZE\",\"value\":\"1024m\"",
+	 "heap=1073741824,0"},
+	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"ES_HEAP_SIZE\",\"value\":\"1g\"",
+	 "heap=1073741824,0"},
+	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"LS_HEAP_SIZE\",\"value\":\"1g\"",
+	 "heap=1073741824,0"},
+	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"ZK_HEAP_SIZE\",\"value\":\"1G\"",
+	 "heap=1073741824,0"},
+	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"ZOO_HEAP_SIZE\",\"value\":\"1024\"",
+	 "heap=1073741824,0"},
+	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"ZK_SERVER_JVMFLAGS\",\"value\":\"-Xmx1g\"",
+	 "heap=1073741824,0"},
+	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"MAX_HEAP_SIZE\",\"value\":\"1024M\"",
+	 "heap=1073741824,0"},
+	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"JVM_EXTRA_OPTS\",\"value\":\"-Xmx1g\"",
+	 "heap=1073741824,0"},
+	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"KAFKA_OPTS\",\"value\":\"-Xmx1g\"",
+	 "heap=1073741824,0"},
+	{"{\"name\":\"A\",\"value\":\"b\"}",
+	 "{\"name\":\"ES_JAVA_OPTS\",\"value\":\"-Xmx2g\"},"
+	 "{\"name\":\"ELASTICSEARCH_HEAP_SIZE\",\"value\":\"1g\"}",
+	 "heap=2147483648,0"},
 	/* references, in the order of the list */
 	{"{\"name\":\"A\",\"value\":\"b\"}",
 	 "{\"name\":\"MB\",\"value\":\"512\"},{\"name\":\"OPTS\",\"value\":\"-Xmx$(MB)m\"},"
@@ -277,6 +301,11 @@ static const struct row good[] = {
 	{"{\"name\":\"A\",\"value\":\"b\"}",
 	 "{\"name\":\"MB\"," MIB_REF "},{\"name\":\"JAVA_OPTS\",\"value\":\"-Xmx$(MB)m\"}",
 	 "heap=0,1000"},
+	/* of the request, which is 128 MiB */
+	{"{\"name\":\"A\",\"value\":\"b\"}",
+	 "{\"name\":\"GOMEMLIMIT\",\"valueFrom\":{\"resourceFieldRef\":{\"resource\":"
+	 "\"requests.memory\"}}}",
+	 "heap=134217728,0 of request 134217728"},
 	{"{\"name\":\"A\",\"value\":\"b\"}",
 	 "{\"name\":\"GOMEMLIMIT\",\"valueFrom\":{\"resourceFieldRef\":{\"resource\":"
 	 "\"limits.cpu\",\"divisor\":\"1m\"}}}",

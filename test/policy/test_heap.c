@@ -28,6 +28,9 @@ static const struct {
 	{"-Xmx1g -XX:MaxRAMPercentage=75", GIB, 750},
 	/* quoted, and among a shell's words */
 	{"sh -c 'exec java \"-Xmx64m\" -jar a.jar'", 64 * MIB, 0},
+	{"set -e;java -Xmx512m;echo", 512 * MIB, 0},
+	{"(java -Xmx512m)&", 512 * MIB, 0},
+	{"java -Xmx512m|tee log", 512 * MIB, 0},
 	/* what the JVM would refuse, or what is something else */
 	{"-Xmx", 0, 0},
 	{"-Xmx0", 0, 0},

@@ -315,6 +315,7 @@ static void test_admin(void)
 static void test_heap(void)
 {
 	struct pod_bounds p = {.heap.bytes = 300 * MIB};
+	struct limits kernel;
 	struct rig r;
 
 	oversized(&r, &p);
@@ -328,10 +329,50 @@ static void test_heap(void)
 	CHECK(rests_on(mem(&r), 800 * MIB));
 	rig_run(&r, USEC_PER_HOUR);
 	CHECK(rests_on(mem(&r), 800 * MIB));
+	/* So does one that is made of the request, which is lowered meanwhile. */
+	p = (struct pod_bounds){.heap.bytes = 300 * MIB, .heap_request = 600 * MIB};
+	oversized(&r, &p);
+	p.heap.bytes = 100 * MIB;
+	p.heap_request = 200 * MIB;
+	control_set_pod(&r.c, &p);
+	rig_run(&r, USEC_PER_HOUR);
+	CHECK(rests_on(mem(&r), 400 * MIB));
+	/* The next run begins with the request of today. */
+	kernel = r.c.kernel;
+	control_restarted(&r.c, &kernel, r.sim.now);
+	rig_run(&r, 2 * USEC_PER_HOUR);
+	CHECK(mem(&r)->limit < 300 * MIB);
 	/* It raises nothing. */
 	p = (struct pod_bounds){.heap.bytes = 2 * GIB};
 	oversized(&r, &p);
 	CHECK_EQ(r.count[KNOB_MEM_MAX], 0);
+}
+
+/* The agent starts again when the limit and the request are lower than those the process began
+ * with.
+ */
+static void test_heap_taken_over(void)
+{
+	struct pod_bounds p = {.heap.permille = 300};
+	struct limits kernel;
+	struct rig r;
+
+	for (int of_request = 0; of_request < 2; of_request++) {
+		if (of_request)
+			p = (struct pod_bounds){.heap.bytes = 100 * MIB,
+						.heap_request = 200 * MIB,
+						.found_request = 600 * MIB};
+		rig_init(&r, 1000, 1000 * MIB, 4);
+		rig_fill_history(&r, 50, 50 * MIB, 2 * USEC_PER_DAY);
+		r.sim.m.anon = r.sim.load.anon_goal = 50 * MIB;
+		control_set_pod(&r.c, &p);
+		sim_write(&r.sim, KNOB_MEM_MAX, 500 * MIB);
+		kernel = r.sim.u.limits;
+		control_restarted(&r.c, &kernel, r.sim.now);
+		control_take_over(&r.c, &kernel);
+		rig_run(&r, 2 * USEC_PER_HOUR);
+		CHECK(rests_on(mem(&r), 400 * MIB));
+	}
 }
 
 /* Nor does it make a larger step of a raise that growth asks for. */
@@ -524,6 +565,7 @@ int main(void)
 	test_namespace();
 	test_admin();
 	test_heap();
+	test_heap_taken_over();
 	test_heap_and_growth();
 	test_refused_cpu();
 	test_refused_memory();

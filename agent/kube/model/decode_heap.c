@@ -5,8 +5,8 @@
  * widely used images put on the command line. Node.js: NODE_OPTIONS, then the command line.
  *
  * $(NAME) stands for a variable: in a value for one further up, in command and args for any. A
- * value may be the container's own limit: what is made of it is a share of the limit, as it was
- * when the container started. */
+ * value may be the container's own limit or request: what is made of it is a share of that, as it
+ * was when the container started. */
 #include "agent/kube/model/decode_impl.h"
 #include "policy/base/arithmetic.h"
 #include <inttypes.h>
@@ -22,36 +22,33 @@ struct variable {
 	const char *name;
 	void (*take)(struct heap_options *h, const char *value);
 };
+/* clang-format off */
 static const struct variable before[] = {
-	{"JAVA_TOOL_OPTIONS", heap_words},
-	{"JDK_JAVA_OPTIONS", heap_words},
-	{"JAVA_OPTS", heap_words},
-	{"JAVA_OPTIONS", heap_words},
-	{"JAVA_ARGS", heap_words},
-	{"JVM_OPTS", heap_words},
-	{"JVM_ARGS", heap_words},
-	{"JAVA_OPTS_APPEND", heap_words},
-	{"KAFKA_HEAP_OPTS", heap_words},
-	{"ES_JAVA_OPTS", heap_words},
-	{"OPENSEARCH_JAVA_OPTS", heap_words},
-	{"LS_JAVA_OPTS", heap_words},
-	{"CATALINA_OPTS", heap_words},
+	/* What an image's script writes to a file of options, or takes where no options say more. */
+	{"ELASTICSEARCH_HEAP_SIZE", heap_jvm_size}, {"OPENSEARCH_HEAP_SIZE", heap_jvm_size},
+	{"ES_HEAP_SIZE", heap_jvm_size}, {"LS_HEAP_SIZE", heap_jvm_size},
+	{"ZK_HEAP_SIZE", heap_jvm_size}, {"ZOO_HEAP_SIZE", heap_jvm_mib},
+	{"JAVA_TOOL_OPTIONS", heap_words}, {"JDK_JAVA_OPTIONS", heap_words},
+	{"JAVA_OPTS", heap_words}, {"JAVA_OPTIONS", heap_words}, {"JAVA_ARGS", heap_words},
+	{"JVM_OPTS", heap_words}, {"JVM_ARGS", heap_words}, {"JAVA_OPTS_APPEND", heap_words},
+	{"KAFKA_HEAP_OPTS", heap_words}, {"KAFKA_OPTS", heap_words},
+	{"ES_JAVA_OPTS", heap_words}, {"OPENSEARCH_JAVA_OPTS", heap_words},
+	{"LS_JAVA_OPTS", heap_words}, {"CATALINA_OPTS", heap_words},
+	/* cassandra-env.sh: behind JVM_OPTS */
+	{"MAX_HEAP_SIZE", heap_jvm_size}, {"JVM_EXTRA_OPTS", heap_words},
 	/* bin/solr: SOLR_HEAP counts where both are set */
-	{"SOLR_JAVA_MEM", heap_words},
-	{"SOLR_HEAP", heap_jvm_size},
-	{"SOLR_OPTS", heap_words},
+	{"SOLR_JAVA_MEM", heap_words}, {"SOLR_HEAP", heap_jvm_size}, {"SOLR_OPTS", heap_words},
 	/* zkEnv.sh, zkServer.sh */
-	{"ZK_SERVER_HEAP", heap_jvm_mib},
-	{"SERVER_JVMFLAGS", heap_words},
-	{"JVMFLAGS", heap_words},
-	{"NODE_OPTIONS", heap_words},
-	{"GOMEMLIMIT", heap_go_limit},
+	{"ZK_SERVER_HEAP", heap_jvm_mib}, {"ZK_SERVER_JVMFLAGS", heap_words},
+	{"SERVER_JVMFLAGS", heap_words}, {"JVMFLAGS", heap_words},
+	{"NODE_OPTIONS", heap_words}, {"GOMEMLIMIT", heap_go_limit},
 	/* The name before .NET 6, then the name since. */
 	{"COMPlus_GCHeapHardLimit", heap_dotnet_limit},
 	{"COMPlus_GCHeapHardLimitPercent", heap_dotnet_percent},
 	{"DOTNET_GCHeapHardLimit", heap_dotnet_limit},
 	{"DOTNET_GCHeapHardLimitPercent", heap_dotnet_percent},
 };
+/* clang-format on */
 static const struct variable last = {"_JAVA_OPTIONS", heap_words};
 
 struct reader {
@@ -59,8 +56,8 @@ struct reader {
 	const struct kube_container *c;
 	struct heap_options heap;
 	unsigned references;
-	bool of_limit; /* the text is the limit, or is made of it */
-	bool share;    /* the highest value is */
+	const uint64_t *of;    /* the text is this limit or request, or is made of it */
+	const uint64_t *share; /* the highest value is */
 	size_t len;
 	char text[TEXT_MAX];
 };
@@ -93,9 +90,8 @@ static bool put_amount(struct reader *r, const struct field *item)
 	struct field from = field_object(item, "valueFrom");
 	struct field ref = field_object(&from, "resourceFieldRef");
 	bool limit = field_text_is(&ref, "resource", "limits.memory");
-	uint64_t amount =
-		limit ? r->c->spec.limit[RESOURCE_MEMORY] : r->c->spec.request[RESOURCE_MEMORY];
-	uint64_t divisor;
+	const uint64_t *of = limit ? r->c->spec.limit : r->c->spec.request;
+	uint64_t amount = of[RESOURCE_MEMORY], divisor;
 	char number[24];
 
 	if ((!limit && !field_text_is(&ref, "resource", "requests.memory")) || amount == 0 ||
@@ -103,7 +99,7 @@ static bool put_amount(struct reader *r, const struct field *item)
 	    (field_has(&ref, "containerName") && !field_text_is(&ref, "containerName", r->c->name)))
 		return false;
 	divisor = MAX(field_quantity(&ref, "divisor", RESOURCE_MEMORY), (uint64_t)1);
-	r->of_limit |= limit;
+	r->of = &of[RESOURCE_MEMORY];
 	snprintf(number, sizeof number, "%" PRIu64, amount / divisor + (amount % divisor != 0));
 	put(r, number, strlen(number));
 	return true;
@@ -149,7 +145,7 @@ static const char *expanded(struct reader *r, const char *text, size_t count)
 	return r->text;
 }
 
-/* The share of the limit counts where the highest value is made of it. */
+/* What it is a share of counts where the highest value is made of it. */
 static void take(struct reader *r, void (*fn)(struct heap_options *h, const char *value),
 		 const char *text)
 {
@@ -157,8 +153,8 @@ static void take(struct reader *r, void (*fn)(struct heap_options *h, const char
 
 	fn(&r->heap, text);
 	if (heap_highest(&r->heap).bytes != highest)
-		r->share = r->of_limit;
-	r->of_limit = false;
+		r->share = r->of;
+	r->of = NULL;
 }
 
 static void take_variable(struct reader *r, const struct variable *v)
@@ -185,7 +181,7 @@ static void take_list(struct reader *r, const struct field *container, const cha
 void decode_heap(const struct field *container, struct kube_container *c)
 {
 	struct reader r = {.env = field_array(container, "env"), .c = c};
-	uint64_t limit = c->spec.limit[RESOURCE_MEMORY];
+	const uint64_t *limit = &c->spec.limit[RESOURCE_MEMORY];
 
 	for (size_t i = 0; i < ARRAY_SIZE(before); i++)
 		take_variable(&r, &before[i]);
@@ -193,8 +189,10 @@ void decode_heap(const struct field *container, struct kube_container *c)
 	take_list(&r, container, "args");
 	take_variable(&r, &last);
 	c->heap = heap_highest(&r.heap);
-	if (!r.share || c->heap.bytes == 0)
+	if (r.share == &c->spec.request[RESOURCE_MEMORY])
+		c->heap_request = *r.share;
+	if (r.share != limit || c->heap.bytes == 0)
 		return;
-	c->heap.permille = (uint32_t)mul_div(MIN(c->heap.bytes, limit), 1000, limit);
+	c->heap.permille = (uint32_t)mul_div(MIN(c->heap.bytes, *limit), 1000, *limit);
 	c->heap.bytes = 0;
 }

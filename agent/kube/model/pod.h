@@ -41,6 +41,7 @@ struct kube_container {
 	uint32_t oom_run;         /* the run of it that was OOM-killed last, from 1 on; 0: none */
 	usec_t started_real;      /* state.running.startedAt; 0: not running */
 	struct heap_ceiling heap; /* of its language runtime, from command, args and env */
+	uint64_t heap_request;    /* as in struct pod_bounds */
 };
 
 /* status.conditions, while they hold. */
