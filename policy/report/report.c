@@ -117,7 +117,7 @@ static bool held_back(struct draft *d)
 		usec_t again;
 	} rows[] = {
 		{!f->offered, REPORT_BLOCK_OFFERED, 0},
-		{d->now < d->n->forbidden_until, REPORT_BLOCK_OFFERED, d->n->forbidden_until},
+		{d->now < f->forbidden_until, REPORT_BLOCK_OFFERED, f->forbidden_until},
 		{!f->active && !f->restoring, REPORT_BLOCK_INACTIVE, 0},
 		{f->adopting && !d->leads, REPORT_BLOCK_INACTIVE, 0},
 		{sent, REPORT_BLOCK_SENT, overtake_at(d) != UINT64_MAX ? overtake_at(d) : 0},

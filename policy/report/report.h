@@ -120,10 +120,11 @@ struct report_facts {
 	bool guaranteed;              /* limit = request, always */
 	bool active;                  /* mode Auto or Initial, running, not deleting, not paused */
 	bool restoring;               /* the originals go back into the spec */
-	bool offered;                 /* pods/resize exists, and vscaled has the right to it */
-	bool adopting;     /* its owner has resized it, and the new value is not adopted yet */
-	bool room_counted; /* room[] bounds what is sent */
-	bool room_unknown; /* nothing is known of the node: room[] is 0 */
+	bool offered;                 /* pods/resize exists */
+	usec_t forbidden_until; /* the right to it is missing (RBAC), and asked for again then */
+	bool adopting;          /* its owner has resized it, and the new value is not adopted yet */
+	bool room_counted;      /* room[] bounds what is sent */
+	bool room_unknown;      /* nothing is known of the node: room[] is 0 */
 	bool no_decrease; /* the kubelet may fail on a memory limit below what it has carried out */
 	uint64_t room[RESOURCE_COUNT]; /* by this much requests may rise together */
 	enum controlled_values controlled;
@@ -150,7 +151,6 @@ struct report_patch {
 /* Of the node: what one pod's answers show holds for all. Zero: nothing known. */
 struct report_node {
 	usec_t no_decrease_until; /* the server takes no lower memory limit (1.33) */
-	usec_t forbidden_until;   /* RBAC */
 	usec_t carry_usec;        /* the longest from accepted to carried out, lately ... */
 	usec_t carry_at;          /* ... seen then */
 };
@@ -378,7 +378,7 @@ enum report_answer_kind {
 	REPORT_ANSWER_UNSUPPORTED, /* not because of a value: an old kubelet, a request that
 				      the server does not understand */
 	REPORT_ANSWER_NO_DECREASE, /* this server takes no lower memory limit */
-	REPORT_ANSWER_FORBIDDEN,   /* RBAC */
+	REPORT_ANSWER_FORBIDDEN,   /* RBAC: report_facts.forbidden_until */
 	REPORT_ANSWER_CONFLICT,    /* the object has changed since */
 	REPORT_ANSWER_GONE,        /* the pod, or another one of its name */
 	REPORT_ANSWER_SLOW_DOWN,   /* 429 */

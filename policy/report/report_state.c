@@ -12,7 +12,6 @@
 #define FAILURE_PAUSE USEC_PER_SEC
 /* A lead has no more time than the kubelet's delay: its first pauses; then as above. */
 static const usec_t lead_pause[] = {100 * USEC_PER_MSEC, 300 * USEC_PER_MSEC};
-#define FORBIDDEN_FOR (10 * USEC_PER_MIN)
 /* The API server ends a request 30 s after it came (reporter_send.c). */
 #define UNANSWERED_USEC USEC_PER_MIN
 
@@ -348,7 +347,6 @@ uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
 		n->no_decrease_until = add_sat(now, t->refusal_usec);
 		break;
 	case REPORT_ANSWER_FORBIDDEN:
-		n->forbidden_until = add_sat(now, FORBIDDEN_FOR);
 		break;
 	case REPORT_ANSWER_GONE:
 		s->phase = REPORT_IDLE;

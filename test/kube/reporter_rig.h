@@ -10,10 +10,11 @@
 
 #define S        USEC_PER_SEC
 #define PODS_MAX 64
-#define CALLS    16
+#define CALLS    64
 
 struct rig_pod {
 	char uid[24];
+	const char *space; /* its namespace; NULL: "lab" */
 	bool exists;
 	struct kube_values_of_spec {
 		uint64_t limit[RESOURCE_COUNT], request[RESOURCE_COUNT];
@@ -57,6 +58,8 @@ struct rig {
 	usec_t latency, kubelet_delay;
 	/* The next writes of a kind are answered so: "resize", "status", "event". */
 	const char *fail_what;
+	const char *fail_where; /* in the path; NULL: all of the kind */
+	usec_t fail_latency;    /* if not as others */
 	unsigned fail_count, fail_status;
 	const char *fail_body;
 	usec_t fail_retry_after;

@@ -19,7 +19,7 @@ static char *pod_json(const struct rig_pod *p)
 	char spec[1600];
 
 	snprintf(spec, sizeof spec,
-		 "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"lab\",\"uid\":\"%s\","
+		 "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\",\"uid\":\"%s\","
 		 "\"resourceVersion\":\"%llu\",\"generation\":%llu,\"annotations\":{}},"
 		 "\"spec\":{\"nodeName\":\"n\",\"containers\":[{\"name\":\"app\",\"resources\":{"
 		 "\"limits\":{\"cpu\":\"%llum\",\"memory\":\"%llu\"},"
@@ -31,12 +31,13 @@ static char *pod_json(const struct rig_pod *p)
 		 "\"state\":{\"running\":{\"startedAt\":\"2026-11-20T08:00:00Z\"}},\"resources\":{"
 		 "\"limits\":{\"cpu\":\"%llum\",\"memory\":\"%llu\"},"
 		 "\"requests\":{\"cpu\":\"%llum\",\"memory\":\"%llu\"}}}]}}",
-		 p->uid, p->uid, (unsigned long long)p->generation * 10,
-		 (unsigned long long)p->generation, (unsigned long long)p->spec.limit[0],
-		 (unsigned long long)p->spec.limit[1], (unsigned long long)p->spec.request[0],
-		 (unsigned long long)p->spec.request[1], (unsigned long long)p->observed,
-		 p->condition, (unsigned long long)p->runtime.limit[0],
-		 (unsigned long long)p->runtime.limit[1], (unsigned long long)p->runtime.request[0],
+		 p->uid, p->space ? p->space : "lab", p->uid,
+		 (unsigned long long)p->generation * 10, (unsigned long long)p->generation,
+		 (unsigned long long)p->spec.limit[0], (unsigned long long)p->spec.limit[1],
+		 (unsigned long long)p->spec.request[0], (unsigned long long)p->spec.request[1],
+		 (unsigned long long)p->observed, p->condition,
+		 (unsigned long long)p->runtime.limit[0], (unsigned long long)p->runtime.limit[1],
+		 (unsigned long long)p->runtime.request[0],
 		 (unsigned long long)p->runtime.request[1]);
 	root = cJSON_Parse(spec);
 	annotations = cJSON_GetObjectItem(cJSON_GetObjectItem(root, "metadata"), "annotations");
@@ -160,7 +161,8 @@ static void count_answer(struct rig *g, const char *kind, unsigned status)
 static void answer_write(struct rig *g, const struct kube_request *r, struct rig_call *c)
 {
 	const char *kind = kind_of(r);
-	bool fails = g->fail_count > 0 && g->fail_what && strcmp(g->fail_what, kind) == 0;
+	bool fails = g->fail_count > 0 && g->fail_what && strcmp(g->fail_what, kind) == 0 &&
+		     (g->fail_where == NULL || strstr(r->path, g->fail_where) != NULL);
 	bool lost = g->down || (fails && g->fail_status == 0);
 	bool stale;
 	struct rig_pod *p;
@@ -173,6 +175,7 @@ static void answer_write(struct rig *g, const struct kube_request *r, struct rig
 		g->fail_count -= fails;
 	} else if (fails) {
 		g->fail_count--;
+		c->at += g->fail_latency;
 		c->status = g->fail_status;
 		c->body = strdup(g->fail_body ? g->fail_body : "");
 		c->retry_after = g->fail_retry_after;

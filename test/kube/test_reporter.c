@@ -12,7 +12,12 @@
 	"{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Forbidden\",\"code\":403,"       \
 	"\"message\":\"pods \\\"u0\\\" is forbidden: " message "\"}"
 #define QUOTA FORBIDDEN("exceeded quota: q, requested: limits.cpu=900m, used: limits.cpu=500m")
-#define RBAC  FORBIDDEN("User \\\"x\\\" cannot patch resource \\\"pods/resize\\\" in API group")
+#define RBAC                                                                                       \
+	FORBIDDEN("User \\\"x\\\" cannot patch resource \\\"pods/resize\\\" in API group "         \
+		  "\\\"\\\" in the namespace \\\"lab\\\"")
+#define STATUS(code, reason, message)                                                              \
+	"{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"" reason "\",\"code\":" #code    \
+	",\"message\":\"" message "\"}"
 #define CONFLICT                                                                                   \
 	"{\"kind\":\"Status\",\"reason\":\"Conflict\",\"code\":409,\"message\":\"modified\"}"
 
@@ -184,6 +189,93 @@ static void test_not_allowed(void)
 		CHECK_EQ(g.pods[0].resizes, 1);
 		CHECK_EQ(g.troubles, 1);
 	}
+}
+
+/* What the API server, or an admission webhook, answers to a tenant's writes. */
+struct tenant {
+	const char *what; /* "resize" or "event" */
+	unsigned status;
+	const char *body;
+	usec_t retry_after, latency;
+	unsigned pods; /* that write */
+	bool grow;     /* leads, else raises */
+};
+
+static void note_of(struct rig *g, unsigned i)
+{
+	char id[24], space[] = "bad", version[] = "7";
+	struct kube_pod pod = {
+		.uid = id, .name = id, .namespace = space, .resource_version = version};
+
+	snprintf(id, sizeof id, "x%u", i);
+	recorder_note(g->recorder, &pod, "Warning", "InvalidAnnotation", "Read", id, g->now,
+		      g->now + 1795000000 * S);
+}
+
+static void want_more(struct rig *g, size_t pod, bool lead)
+{
+	struct rig_pod *p = &g->pods[pod];
+
+	p->held[MEM] = p->actual[MEM] = 600 * MIB;
+	p->held_since = lead ? g->now : g->now - 60 * S;
+	if (lead)
+		rig_grow(g, pod, 230 * MIB, 10 * MIB);
+	else
+		reporter_changed(g->reporter, p->uid, g->now);
+}
+
+/* How long a pod of another namespace waits for its raise, or its lead. */
+static usec_t another_waits(const struct tenant *x, bool lead)
+{
+	struct rig g;
+	usec_t waited = 0;
+
+	rig_start(&g, x->pods + 1);
+	for (size_t i = 1; i <= x->pods; i++) {
+		g.pods[i].space = "bad";
+		rig_show(&g, i);
+	}
+	rig_run(&g, 1200 * S);
+	g.fail_where = "/namespaces/bad/";
+	g.fail_latency = x->latency;
+	rig_fail(&g, x->what, 100000, x->status, x->body);
+	g.fail_retry_after = x->retry_after;
+	for (unsigned i = 1; i <= x->pods; i++)
+		if (*x->what == 'e')
+			note_of(&g, i);
+		else
+			want_more(&g, i, x->grow);
+	rig_run(&g, x->grow ? S : 70 * S);
+	want_more(&g, 0, lead);
+	for (; g.pods[0].resizes == 0 && waited < 3600 * S; waited += 100 * USEC_PER_MSEC)
+		rig_run(&g, 100 * USEC_PER_MSEC);
+	CHECK(g.fail_count < 100000);
+	rig_stop(&g);
+	return waited;
+}
+
+#define DENIED                                                                                     \
+	STATUS(403, "Forbidden",                                                                   \
+	       "admission webhook \\\"x.example.com\\\" denied the request: users cannot patch "   \
+	       "resources of production pods")
+
+static const struct tenant tenants[] = {
+	{"resize", 403, RBAC, 0, 0, 1, false},
+	{"resize", 403, DENIED, 0, 0, 1, false},
+};
+
+/* One tenant's refusals and failures are not another's. */
+static void test_tenants(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(tenants); i++)
+		for (int lead = 0; lead < 2; lead++) {
+			usec_t waited = another_waits(&tenants[i], lead);
+
+			if (waited > (lead ? USEC_PER_SEC / 2 : 5 * S))
+				fprintf(stderr, "row %zu, lead %d: %llu ms\n", i, lead,
+					(unsigned long long)(waited / USEC_PER_MSEC));
+			CHECK(waited <= (lead ? USEC_PER_SEC / 2 : 5 * S));
+		}
 }
 
 static void test_without_resize(void)
@@ -489,6 +581,7 @@ int main(void)
 	test_conflict();
 	test_gone();
 	test_not_allowed();
+	test_tenants();
 	test_without_resize();
 	outage(60 * S);
 	outage(3600 * S);

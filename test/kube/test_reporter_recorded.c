@@ -174,6 +174,46 @@ static void test_requests(void)
 	}
 }
 
+/* Texts that tenants choose look like the server's own. */
+static void test_texts_of_others(void)
+{
+#define WEBHOOK(code, text)                                                                        \
+	STATUS(code, "admission webhook \\\"x.example.com\\\" denied the request: " text)
+	static const struct {
+		unsigned status;
+		const char *body;
+	} rows[] = {
+		{403, STATUS(403, "pods \\\"features-0\\\" is forbidden: exceeded quota: features, "
+				  "requested: limits.memory=64Mi, used: limits.memory=1Gi, "
+				  "limited: limits.memory=1Gi")},
+		{403, WEBHOOK(403, "users cannot patch resources of production pods")},
+		{403, WEBHOOK(403, "pods \\\"b\\\" is forbidden: User \\\"u\\\" cannot patch "
+				   "resource \\\"pods/resize\\\"")},
+		{400, WEBHOOK(400, "memory: too large")},
+		{404, WEBHOOK(404, "no such team")},
+		{409, WEBHOOK(409, "frozen")},
+		{429, WEBHOOK(429, "not twice an hour")},
+		{503, WEBHOOK(503, "closed")},
+		{403,
+		 STATUS(403,
+			"pods \\\"b\\\" is forbidden: ValidatingAdmissionPolicy 'p' with binding "
+			"'p' denied request: User \\\"u\\\" cannot patch resource")},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct kube_answer a = {.status = rows[i].status,
+					.detail = "",
+					.body = rows[i].body,
+					.len = strlen(rows[i].body),
+					.json = true};
+		struct kube_status s;
+		bool missing;
+
+		CHECK_EQ(reporter_classify(&a, &s, &missing).kind, REPORT_ANSWER_REFUSED);
+		CHECK(!missing);
+	}
+}
+
 static void test_no_answer(void)
 {
 	struct kube_answer a = {.error = -1, .detail = "refused", .body = ""};
@@ -383,6 +423,7 @@ int main(void)
 {
 	test_kept();
 	test_requests();
+	test_texts_of_others();
 	test_no_answer();
 	test_recorded("api-1.36.jsonl", 60);
 	test_recorded("api-1.33.jsonl", 60);

@@ -497,7 +497,7 @@ static void test_not_offered_not_active(void)
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.block, REPORT_BLOCK_INACTIVE);
 		g.f.active = true;
-		g.n.forbidden_until = g.now + S;
+		g.f.forbidden_until = g.now + S;
 		CHECK(!rig_decide(&g));
 		CHECK_EQ(g.d.again, g.now + S);
 		g.now += S;

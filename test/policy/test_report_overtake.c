@@ -217,7 +217,7 @@ static void slow_resize(struct report_rig *g)
 
 static void no_rights(struct report_rig *g)
 {
-	g->n.forbidden_until = g->now + 600 * S; /* as another pod's answer says */
+	g->f.forbidden_until = g->now + 600 * S; /* as another pod's answer says */
 }
 
 static void paused(struct report_rig *g)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/report/reporter_impl.h"
 #include "policy/base/arithmetic.h"
+#include "policy/base/text.h"
 #include <errno.h>
 #include <string.h>
 
@@ -166,6 +167,14 @@ void reporter_changes(struct tracked *t, const struct reporter_view *v, uint32_t
 		t->dirty = true;
 }
 
+/* What the daemon does not know. */
+static void fill_rights(struct tracked *t, struct reporter_view *v)
+{
+	t->space = text_hash(TEXT_HASH_FIRST, v->pod->namespace);
+	v->facts.offered = t->reporter->offered;
+	v->facts.forbidden_until = holds_until(&t->reporter->denied[RIGHT_RESIZE], t->space);
+}
+
 bool reporter_check(struct tracked *t, usec_t now)
 {
 	struct reporter *r = t->reporter;
@@ -188,7 +197,7 @@ bool reporter_check(struct tracked *t, usec_t now)
 		t->state = report_state_new(v->facts.container_count);
 	if (t->state == NULL)
 		return false;
-	v->facts.offered = r->offered;
+	fill_rights(t, v);
 	reporter_learn_status(t, v->pod);
 	reporter_refusal_ends(t, &v->facts, now);
 	why = v->pod->resize_message ? v->pod->resize_message : "the kubelet cannot do the resize";
@@ -207,7 +216,7 @@ bool reporter_check(struct tracked *t, usec_t now)
 		reporter_forget(r, t->uid);
 		return false;
 	}
-	v->facts.offered = r->offered;
+	fill_rights(t, v);
 	return true;
 }
 
@@ -264,10 +273,12 @@ static void reporter_decide(struct tracked *t, usec_t now, struct report_decisio
 	t->going_back = has_our_values(&r->view.facts);
 	/* A pod that is no longer managed stays tracked until the kubelet has carried out the
 	 * resize, or its end would not be seen. */
-	t->unsent = t->going_back || (r->view.mode == NULL &&
-				      (t->state->phase == REPORT_WAITING ||
-				       (t->status != NULL && now >= r->status_forbidden_until &&
-					now >= t->status_refused_until)));
+	t->unsent =
+		t->going_back ||
+		(r->view.mode == NULL &&
+		 (t->state->phase == REPORT_WAITING ||
+		  (t->status != NULL && now >= holds_until(&r->denied[RIGHT_STATUS], t->space) &&
+		   now >= t->status_refused_until)));
 }
 
 /* A request is under way: is there a lead that does not wait for its answer? */

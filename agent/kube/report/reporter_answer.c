@@ -3,25 +3,31 @@
 #include <string.h>
 #include <strings.h>
 
-/* First row that matches. Texts are of kube-apiserver 1.33 to 1.36; NULL matches everything. */
+/* First row that matches. Texts are of kube-apiserver 1.33 to 1.36; NULL matches everything. Only
+ * their beginnings are compared: what follows may be a tenant's. */
 static const struct {
 	unsigned status, status_max;
 	const char *field;   /* the end of a cause's field */
-	const char *message; /* in the cause's message, or in the Status' own */
+	const char *message; /* the beginning of a cause's message, or of reason_of() */
 	enum report_answer_kind kind;
 } rows[] = {
 	{200, 299, NULL, NULL, REPORT_ANSWER_OK},
+	{400, 599, NULL, "admission webhook \"", REPORT_ANSWER_REFUSED}, /* any status it likes */
 	{401, 401, NULL, NULL, REPORT_ANSWER_FAILED},
-	{403, 403, NULL, "cannot patch resource", REPORT_ANSWER_FORBIDDEN},
-	{403, 403, NULL, "features", REPORT_ANSWER_UNSUPPORTED}, /* declared by the node */
+	/* The server's authorization: User "x" cannot patch resource "pods/resize" in API group ""
+	 * in the namespace "y", whether a role or a cluster role lacks the right. */
+	{403, 403, NULL, "User \"", REPORT_ANSWER_FORBIDDEN},
+	{403, 403, NULL, "pod update requires features ", REPORT_ANSWER_UNSUPPORTED},
 	{403, 403, NULL, NULL, REPORT_ANSWER_REFUSED},
 	{404, 404, NULL, NULL, REPORT_ANSWER_GONE},
 	{408, 408, NULL, NULL, REPORT_ANSWER_FAILED},
 	{409, 409, NULL, NULL, REPORT_ANSWER_CONFLICT},
 	{410, 410, NULL, NULL, REPORT_ANSWER_GONE},
 	{422, 422, "metadata.uid", NULL, REPORT_ANSWER_GONE}, /* another pod of this name */
-	{422, 422, "limits[memory]", "cannot be decreased", REPORT_ANSWER_NO_DECREASE},
-	{422, 422, NULL, "without support for resize", REPORT_ANSWER_UNSUPPORTED},
+	{422, 422, "limits[memory]", "Forbidden: memory limits cannot be decreased",
+	 REPORT_ANSWER_NO_DECREASE},
+	{422, 422, NULL, "Forbidden: Pod running on node without support",
+	 REPORT_ANSWER_UNSUPPORTED},
 	{422, 422, "[]", NULL, REPORT_ANSWER_UNSUPPORTED}, /* static and Windows pods */
 	{422, 422, "patch", NULL, REPORT_ANSWER_UNSUPPORTED},
 	{422, 422, NULL, NULL, REPORT_ANSWER_REFUSED},
@@ -36,30 +42,37 @@ static bool ends_with(const char *text, const char *end)
 	return n >= m && strcmp(text + n - m, end) == 0;
 }
 
+static bool starts_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* The text after "pods "web-0" is forbidden: ", since the name may contain anything. */
+static const char *reason_of(const char *message)
+{
+	static const char *const starts[] = {" is forbidden: ", " is invalid: "};
+	const char *at = message + strcspn(message, " ");
+
+	if (starts_with(at, " \"")) {
+		at += 2 + strcspn(at + 2, "\"");
+		at += *at != '\0';
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
+		if (starts_with(at, starts[i]))
+			return at + strlen(starts[i]);
+	return message;
+}
+
 static bool matches(const char *field, const char *message, const struct kube_status *s)
 {
 	bool named = field == NULL && message == NULL;
 
 	if (field == NULL && message != NULL)
-		named = strstr(s->message, message) != NULL;
+		named = starts_with(reason_of(s->message), message);
 	for (uint32_t i = 0; i < s->cause_count && !named; i++)
 		named = (field == NULL || ends_with(s->cause[i].field, field)) &&
-			(message == NULL || strstr(s->cause[i].message, message) != NULL);
+			(message == NULL || starts_with(s->cause[i].message, message));
 	return named;
-}
-
-/* The text without the pod's own name, which may contain anything. */
-static const char *reason_of(const char *message)
-{
-	static const char *const starts[] = {" is forbidden: ", " is invalid: "};
-
-	for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
-		const char *at = strstr(message, starts[i]);
-
-		if (at != NULL)
-			return at + strlen(starts[i]);
-	}
-	return message;
 }
 
 uint32_t reporter_resources_named(const char *text)
@@ -122,7 +135,27 @@ struct report_answer reporter_classify(const struct kube_answer *a, struct kube_
 		answer.requests = is_about_requests(ret_status);
 	}
 	/* "pods "web-0" not found" is the pod; any other 404 is the path. */
-	if (a->status == 404)
-		*ret_missing = strncmp(ret_status->message, "pods \"", 6) != 0;
+	if (answer.kind == REPORT_ANSWER_GONE && a->status == 404)
+		*ret_missing = !starts_with(ret_status->message, "pods \"");
 	return answer;
+}
+
+void holds_add(struct holds *h, uint64_t space, usec_t until, usec_t now)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < h->count; i++)
+		if (h->item[i].until > now && h->item[i].space != space)
+			h->item[kept++] = h->item[i];
+	h->count = MIN(kept, HOLDS_MAX - 1);
+	h->item[h->count].space = space;
+	h->item[h->count++].until = until;
+}
+
+usec_t holds_until(const struct holds *h, uint64_t space)
+{
+	for (size_t i = 0; i < h->count; i++)
+		if (h->item[i].space == space)
+			return h->item[i].until;
+	return 0;
 }

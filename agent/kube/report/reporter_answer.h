@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Classifies the answer to a resize or an annotation: one table over status, causes and, where the
+/* Classifies the answer to a write about one object: one table over status, causes and, where the
  * API gives nothing better, the message. */
 #pragma once
 
@@ -11,5 +11,21 @@
  * not exist, so the answer is not about the pod. */
 struct report_answer reporter_classify(const struct kube_answer *a, struct kube_status *ret_status,
 				       bool *ret_missing);
+
+/* The server's authorization names the namespace of the request, whatever role lacks the right: a
+ * denial holds for that namespace, and is asked about again after this time. */
+#define FORBIDDEN_FOR (10 * USEC_PER_MIN)
+#define HOLDS_MAX     256u /* a node has 250 pods */
+struct holds {
+	struct {
+		uint64_t space; /* text_hash() of the namespace */
+		usec_t until;
+	} item[HOLDS_MAX];
+	size_t count;
+};
+void holds_add(struct holds *h, uint64_t space, usec_t until, usec_t now);
+/* 0: never held. */
+usec_t holds_until(const struct holds *h, uint64_t space);
+
 /* RESOURCES_* that a text of the server or the kubelet mentions; quoted words do not count. */
 uint32_t reporter_resources_named(const char *text);

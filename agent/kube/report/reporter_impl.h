@@ -3,8 +3,9 @@
 #pragma once
 
 #include "agent/kube/report/reporter.h"
+#include "agent/kube/report/reporter_answer.h"
 
-enum { RIGHT_RESIZE = 1, RIGHT_STATUS = 2 };
+enum right { RIGHT_RESIZE, RIGHT_STATUS, RIGHT_COUNT };
 
 /* A request to the API server. */
 struct flight {
@@ -16,6 +17,7 @@ struct flight {
 struct tracked {
 	struct reporter *reporter;
 	char uid[REPORT_UID_MAX];
+	uint64_t space;             /* text_hash() of its namespace; 0: not seen yet */
 	struct report_state *state; /* NULL: not seen yet */
 	bool dirty;
 	usec_t again; /* 0: when something changes */
@@ -61,8 +63,8 @@ struct reporter {
 	usec_t discover_wait;
 	struct kube_call *discovery;
 	bool discovering;
-	usec_t status_forbidden_until;
-	uint32_t missing; /* RIGHT_*, as reported */
+	struct holds denied[RIGHT_COUNT];
+	usec_t missing[RIGHT_COUNT]; /* reported, and not held back after this; 0: it is not */
 	struct reporter_tally tally;
 	struct reporter_view view, answer; /* large: here, not on the stack */
 };

@@ -45,7 +45,7 @@ uint64_t reporter_allows(const struct reporter *r, const char *uid, size_t conta
 /* t: NULL where the pod is not tracked. */
 static bool ratifies(const struct reporter *r, const struct tracked *t, usec_t now)
 {
-	if (!r->offered || now < r->node.forbidden_until)
+	if (!r->offered || (t != NULL && now < holds_until(&r->denied[RIGHT_RESIZE], t->space)))
 		return false;
 	return t == NULL || t->state == NULL ||
 	       (t->state->failures == 0 && now >= t->state->refused_until && !t->blocked &&

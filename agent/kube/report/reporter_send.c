@@ -10,7 +10,6 @@
 #define DISCOVER_EVERY (10 * USEC_PER_MIN)
 #define DISCOVER_RETRY (10 * USEC_PER_SEC)
 #define DISCOVER_SLOW  (60 * USEC_PER_SEC)
-#define FORBIDDEN_FOR  (10 * USEC_PER_MIN)
 /* Conflicts in a row that are tried again without a pause. */
 #define CONFLICTS_MAX 3
 #define PATH_SIZE     1600
@@ -18,12 +17,13 @@
 static void on_resize(void *arg, const struct kube_answer *a);
 static void on_status(void *arg, const struct kube_answer *a);
 
-/* The right is there again. Another one that is missing is reported at its next refusal. */
-static void allowed(struct reporter *r, uint32_t right)
+/* The right is there again, in all namespaces. Another one that is missing is reported at its next
+ * refusal. */
+static void allowed(struct reporter *r, enum right right, usec_t now)
 {
-	if (!(r->missing & right))
+	if (r->missing[right] == 0 || now < r->missing[right])
 		return;
-	r->missing = 0;
+	memset(r->missing, 0, sizeof r->missing);
 	r->events.trouble(r->events.ctx, NULL);
 }
 
@@ -117,15 +117,19 @@ void reporter_abandon(struct tracked *t, usec_t now)
 	report_abandoned(t->state, now);
 }
 
-/* Says once that a right is missing. */
-static void forbidden(struct reporter *r, uint32_t right, const char *what,
-		      const struct kube_status *s)
+/* A right is missing in the pod's namespace: nothing of the kind is sent there for a while. Said
+ * once. */
+static void forbidden(struct tracked *t, enum right right, const char *what,
+		      const struct kube_status *s, usec_t now)
 {
+	struct reporter *r = t->reporter;
 	char text[700];
+	bool told = r->missing[right] != 0;
 
-	if (r->missing & right)
+	r->missing[right] = add_sat(now, FORBIDDEN_FOR);
+	holds_add(&r->denied[right], t->space, r->missing[right], now);
+	if (told)
 		return;
-	r->missing |= right;
 	snprintf(text, sizeof text, "%s: %.500s", what, s->message);
 	r->events.trouble(r->events.ctx, text);
 }
@@ -170,10 +174,10 @@ static void on_resize(void *arg, const struct kube_answer *a)
 	if (t->state == NULL)
 		return;
 	if (answer.kind == REPORT_ANSWER_FORBIDDEN)
-		forbidden(r, RIGHT_RESIZE, "resizes are not allowed (pods/resize, verb patch)",
-			  &status);
+		forbidden(t, RIGHT_RESIZE, "resizes are not allowed (pods/resize, verb patch)",
+			  &status, now);
 	if (answer.kind == REPORT_ANSWER_OK) {
-		allowed(r, RIGHT_RESIZE);
+		allowed(r, RIGHT_RESIZE, now);
 		if (take_pod(r, a, &pod))
 			v = &r->answer;
 		else
@@ -224,7 +228,7 @@ static void status_written(struct tracked *t, usec_t now)
 	t->status_at = now;
 	t->hurry = false;
 	t->conflicts = 0;
-	allowed(t->reporter, RIGHT_STATUS);
+	allowed(t->reporter, RIGHT_STATUS, now);
 }
 
 static void on_status(void *arg, const struct kube_answer *a)
@@ -251,9 +255,8 @@ static void on_status(void *arg, const struct kube_answer *a)
 			return;
 		break;
 	case REPORT_ANSWER_FORBIDDEN:
-		r->status_forbidden_until = add_sat(now, FORBIDDEN_FOR);
-		forbidden(r, RIGHT_STATUS,
-			  "the status annotation is not allowed (pods, verb patch)", &status);
+		forbidden(t, RIGHT_STATUS,
+			  "the status annotation is not allowed (pods, verb patch)", &status, now);
 		return;
 	case REPORT_ANSWER_SLOW_DOWN:
 	case REPORT_ANSWER_FAILED:

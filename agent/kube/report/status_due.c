@@ -46,7 +46,7 @@ char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due)
 		at = 0;
 	if (v->mode == NULL)
 		at = t->status_refused_until;
-	at = MAX(at, r->status_forbidden_until);
+	at = MAX(at, holds_until(&r->denied[RIGHT_STATUS], t->space));
 	if (now < at) {
 		t->status_again = at;
 		return NULL;
