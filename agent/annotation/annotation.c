@@ -664,43 +664,47 @@ static struct range bound_by_admin(const struct range *asked, const struct range
 
 /* From strong to weak: the pod's annotations, its namespace's, the rule of the configuration. */
 #define LAYERS_MAX 3
-struct layers {
+struct annotation_settings {
+	const struct config *config; /* the defaults below them, and the bounds above all */
+	bool wrong;                  /* there is a mistake */
 	struct pod_settings *item[LAYERS_MAX];
 	size_t count;
 };
 
-static void drop_layers(struct layers *l)
+void annotation_drop(struct annotation_settings **s)
 {
-	for (size_t i = 0; i < l->count; i++)
-		free(l->item[i]);
+	for (size_t i = 0; *s != NULL && i < (*s)->count; i++)
+		free((*s)->item[i]);
+	free(*s);
 }
 
-static struct pod_settings *layer_add(struct layers *l)
+static struct pod_settings *layer_add(struct annotation_settings *s)
 {
 	struct pod_settings *w = calloc(1, sizeof *w);
 
 	if (w != NULL)
-		l->item[l->count++] = w;
+		s->item[s->count++] = w;
 	return w;
 }
 
-static bool layers_name(const struct layers *l, const char *container)
+static bool is_named(const struct annotation_settings *s, const char *container)
 {
 	bool named = true;
 
-	for (size_t i = 0; i < l->count; i++)
-		if (says_named(l->item[i], container, &named))
+	for (size_t i = 0; i < s->count; i++)
+		if (says_named(s->item[i], container, &named))
 			break;
 	return named;
 }
 
-static void fill(const struct config *c, const struct layers *l, const char *container,
-		 struct container_rule *ret)
+void annotation_apply(const struct annotation_settings *s, const char *container,
+		      struct container_rule *ret)
 {
+	const struct config *c = s->config;
 	struct settings w = {.set = 0}, last;
 
-	for (size_t i = 0; i < l->count; i++) {
-		last = settings_of(l->item[i], container);
+	for (size_t i = 0; i < s->count; i++) {
+		last = settings_of(s->item[i], container);
 		w = below(&w, &last, true);
 	}
 	last = (struct settings){
@@ -712,11 +716,15 @@ static void fill(const struct config *c, const struct layers *l, const char *con
 	last.to.rule.priority = 0;
 	w = below(&w, &last, true);
 	*ret = w.to;
-	ret->named = layers_name(l, container);
+	ret->named = is_named(s, container);
 	ret->rule.mode = MIN(ret->rule.mode, c->kubernetes.highest_mode);
 	ret->has_rollout = ret->rule.mode != MODE_OFF && ret->rollout_percent < ROLLOUT_ALL_PERCENT;
 	ret->rule.cpu_milli = bound_by_admin(&ret->rule.cpu_milli, &c->kubernetes.cpu_milli);
 	ret->rule.mem_bytes = bound_by_admin(&ret->rule.mem_bytes, &c->kubernetes.mem_bytes);
+	if (!s->wrong)
+		return;
+	ret->frozen_mode = ret->rule.mode;
+	ret->rule.mode = MODE_OFF;
 }
 
 static const struct config_pod_rule *rule_for(const struct annotation_input *in)
@@ -864,7 +872,7 @@ static int take_rule(const struct config_pod_rule *rule, struct pod_settings *w)
 }
 
 /* From strong to weak. */
-static int add_layers(const struct annotation_input *in, struct layers *l,
+static int add_layers(const struct annotation_input *in, struct annotation_settings *l,
 		      struct annotation_error *first)
 {
 	const struct config_pod_rule *rule = rule_for(in);
@@ -885,23 +893,20 @@ static int add_layers(const struct annotation_input *in, struct layers *l,
 	return 0;
 }
 
-int annotation_rule(const struct annotation_input *in, const char *container,
-		    struct container_rule *ret, struct annotation_error *err)
+int annotation_read(const struct annotation_input *in, struct annotation_settings **ret,
+		    struct annotation_error *err)
 {
-	OWN(drop_layers) struct layers l = {.count = 0};
+	OWN(annotation_drop) struct annotation_settings *s = calloc(1, sizeof *s);
 
 	*err = (struct annotation_error){""};
-	*ret = (struct container_rule){.rule = {.mode = MODE_OFF}};
 	if (!annotation_opted_in(in) && !annotation_observed(in))
 		return -ENOENT;
-	if (add_layers(in, &l, err) < 0)
+	if (s == NULL || add_layers(in, s, err) < 0)
 		return -ENOMEM;
-	fill(in->config, &l, container, ret);
-	if (err->text[0] == '\0')
-		return 0;
-	ret->frozen_mode = ret->rule.mode;
-	ret->rule.mode = MODE_OFF;
-	return -EINVAL;
+	s->config = in->config;
+	s->wrong = err->text[0] != '\0';
+	*ret = STEAL(s);
+	return (*ret)->wrong ? -EINVAL : 0;
 }
 
 size_t annotation_sources(const struct annotation_input *in, struct annotation_source *ret,

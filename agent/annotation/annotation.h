@@ -60,13 +60,19 @@ bool annotation_opted_in(const struct annotation_input *in);
 /* Has it none, and is it watched nevertheless (kubernetes.observe All)? */
 bool annotation_observed(const struct annotation_input *in);
 
+/* What all sources set for a pod, read once for all its containers. */
+struct annotation_settings;
+
+/* 0 and -EINVAL, err says what is wrong: *ret is owned, and without that. -ENOENT: the pod has no
+ * mode; -ENOMEM. */
+int annotation_read(const struct annotation_input *in, struct annotation_settings **ret,
+		    struct annotation_error *err);
+void annotation_drop(struct annotation_settings **s);
 /* The rule of one container: configuration defaults, the first matching rule of `pods`, the
  * namespace's annotations, the pod's, each of which wins over those before it, and the
- * administrator's bounds, which win over all.
- * -ENOENT: the pod has no mode; -EINVAL: err says what is wrong, the same for every container of
- * the pod, and *ret is without it; -ENOMEM. *ret is mode Off in these cases. */
-int annotation_rule(const struct annotation_input *in, const char *container,
-		    struct container_rule *ret, struct annotation_error *err);
+ * administrator's bounds, which win over all. After a mistake it is mode Off. */
+void annotation_apply(const struct annotation_settings *s, const char *container,
+		      struct container_rule *ret);
 
 /* One setting in force, borrowed. */
 struct annotation_source {

@@ -78,7 +78,7 @@ static bool narrower(const struct limits *original, const struct limits *now,
 static void begin(struct managed *m, const struct policy_rule *rule, const struct arrival *a,
 		  const struct limits *now)
 {
-	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
+	const struct baseline *b = persist_record(m);
 	uint32_t target = m->control.target;
 	struct limits original = b != NULL ? b->limits : *now;
 

@@ -59,14 +59,6 @@ static const struct {
 };
 /* clang-format on */
 
-static void report_denied(struct cluster *c, enum refresh_kind kind)
-{
-	if (c->denied & (1u << kind))
-		return;
-	c->denied |= 1u << kind;
-	event_tell(kinds[kind].event, .detail = kinds[kind].detail);
-}
-
 static bool is_healthy(const struct cluster *c)
 {
 	return c->watch != NULL && kube_watch_state(c->watch)->healthy;
@@ -115,7 +107,9 @@ static bool answered(struct cluster *c, enum refresh_kind kind, struct refresh *
 		return false;
 	r->ask_at = now + DENIED_USEC;
 	r->known = true;
-	report_denied(c, kind);
+	if (!(c->denied & (1u << kind)))
+		event_tell(kinds[kind].event, .detail = kinds[kind].detail);
+	c->denied |= 1u << kind;
 	return !before;
 }
 

@@ -281,15 +281,6 @@ static bool is_needed(const struct cluster_kin *k)
 	return now - k->answered_at < FRESH_USEC;
 }
 
-static void forget_unneeded(struct cluster *c)
-{
-	for (size_t i = c->kin_count; i > 0; i--)
-		if (!is_needed(c->kin[i - 1])) {
-			kin_free(c->kin[i - 1]);
-			c->kin[i - 1] = c->kin[--c->kin_count];
-		}
-}
-
 /* --- the containers */
 
 /* Without a label of the workload the list would be that of the namespace. */
@@ -334,16 +325,10 @@ static struct prior prior_of(const struct cluster_kin *k, const char *container)
 	return prior;
 }
 
-static void give(struct managed *m, const struct cluster_kin *k, const char *container)
-{
-	const struct prior prior = prior_of(k, container);
-
-	control_set_prior(&m->control, &prior);
-}
-
 static void serve(struct cluster *c, struct managed *m, const char *container)
 {
 	struct cluster_kin *k;
+	struct prior prior;
 
 	if (needs_none(c, m)) {
 		control_set_prior(&m->control, &(struct prior){0});
@@ -355,7 +340,8 @@ static void serve(struct cluster *c, struct managed *m, const char *container)
 		if (k != NULL)
 			k->ask_at = c->wake->now + wait_of(c, m);
 	} else if (k->answered_at != 0) {
-		give(m, k, container);
+		prior = prior_of(k, container);
+		control_set_prior(&m->control, &prior);
 	}
 	if (k != NULL)
 		k->awaited = true;
@@ -428,7 +414,11 @@ void cluster_kin_tick(struct cluster *c)
 	struct cluster_kin *k;
 
 	serve_all(c);
-	forget_unneeded(c);
+	for (size_t i = c->kin_count; i > 0; i--)
+		if (!is_needed(c->kin[i - 1])) {
+			kin_free(c->kin[i - 1]);
+			c->kin[i - 1] = c->kin[--c->kin_count];
+		}
 	k = next(c);
 	if (k != NULL && kube_watch_state(c->watch)->healthy)
 		ask(k, "");

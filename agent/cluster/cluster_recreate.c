@@ -85,15 +85,6 @@ static struct refusal *put_off(struct cluster *c, const char *uid, usec_t wait)
 	return f;
 }
 
-static void forget_gone(struct cluster *c)
-{
-	struct recreate *r = c->recreate;
-
-	for (size_t i = r->refusal_count; i > 0; i--)
-		if (pods_find(c->pods, r->refusals[i - 1].uid) == NULL)
-			r->refusals[i - 1] = r->refusals[--r->refusal_count];
-}
-
 static bool is_replicated(const char *owner)
 {
 	static const char *const kinds[] = {"Deployment", "ReplicaSet", "StatefulSet",
@@ -437,34 +428,26 @@ static void list(struct cluster *c, const struct pod *p, const char *token)
 		put_off(c, p->spec->uid, FAILED_USEC);
 }
 
-static void ask(struct cluster *c, const struct pod *p)
-{
-	snprintf(c->recreate->uid, sizeof c->recreate->uid, "%s", p->spec->uid);
-	c->recreate->workload = (struct recreate_workload){0, UINT64_MAX};
-	list(c, p, "");
-}
-
-/* What an agent before this one has evicted is not known: as if it had just done so. */
-static struct recreate *begin(const struct cluster *c)
-{
-	struct recreate *r = calloc(1, sizeof *r);
-
-	if (r != NULL)
-		r->evicted_at = c->wake->now;
-	return r;
-}
-
 void cluster_recreate_tick(struct cluster *c)
 {
+	struct recreate *r = c->recreate;
 	const struct pod *next = NULL;
 	usec_t next_retry = 0;
 
-	if (c->recreate == NULL)
-		c->recreate = begin(c);
-	if (c->recreate == NULL || c->recreate->call != NULL || c->recreate->lease.call != NULL ||
-	    c->wake->now < c->recreate->next_at || !kube_watch_state(c->watch)->healthy)
+	if (r == NULL) {
+		r = c->recreate = calloc(1, sizeof *r);
+		if (r == NULL)
+			return;
+		/* What an agent before this one has evicted is not known: as if it had just done
+		 * so. */
+		r->evicted_at = c->wake->now;
+	}
+	if (r->call != NULL || r->lease.call != NULL || c->wake->now < r->next_at ||
+	    !kube_watch_state(c->watch)->healthy)
 		return;
-	forget_gone(c);
+	for (size_t i = r->refusal_count; i > 0; i--)
+		if (pods_find(c->pods, r->refusals[i - 1].uid) == NULL)
+			r->refusals[i - 1] = r->refusals[--r->refusal_count];
 	for (size_t i = 0; i < c->pods->count; i++) {
 		const struct pod *p = c->pods->items[i];
 		struct recreate_pod facts;
@@ -478,12 +461,15 @@ void cluster_recreate_tick(struct cluster *c)
 		/* What waits for longest: one that fails again and again stops no other. */
 		if (answer != RECREATE_EVICT || (next != NULL && facts.retry_at >= next_retry))
 			continue;
-		c->recreate->why = recreate_why(&facts, c->wake->now);
+		r->why = recreate_why(&facts, c->wake->now);
 		next_retry = facts.retry_at;
 		next = p;
 	}
-	if (next != NULL)
-		ask(c, next);
+	if (next == NULL)
+		return;
+	snprintf(r->uid, sizeof r->uid, "%s", next->spec->uid);
+	r->workload = (struct recreate_workload){0, UINT64_MAX};
+	list(c, next, "");
 }
 
 void cluster_recreate_free(struct cluster *c)

@@ -100,14 +100,6 @@ static bool limit_stays(const struct managed *m, enum resource r)
 		       : m->hand_back.due;
 }
 
-/* Does the spec hold a limit that vscaled wrote? all: vscaled wrote the whole spec. Else an
- * external writer has changed it since, and the record of sent values shows which are still
- * vscaled's. */
-static bool holds_sent(const struct managed *m, enum resource r, bool all, uint64_t limit)
-{
-	return all || spec_sent_by_us(m, r, limit);
-}
-
 /* After an external change, requests are restored only where vscaled changed them. */
 static uint64_t request_back(const struct managed *m, enum resource r, bool all, uint64_t spec)
 {
@@ -117,11 +109,13 @@ static uint64_t request_back(const struct managed *m, enum resource r, bool all,
 	return ours ? persist_original_request(m, r, spec) : spec;
 }
 
-/* Restores the originals in the spec where it holds values of vscaled. */
+/* Restores the originals in the spec where it holds values of vscaled. all: vscaled wrote the whole
+ * spec. Else an external writer has changed it since, and the record of sent values shows which are
+ * still vscaled's. */
 static void fill_back(const struct managed *m, enum resource r, bool all,
 		      struct report_resource *ret)
 {
-	if (holds_sent(m, r, all, ret->spec_limit)) {
+	if (all || spec_sent_by_us(m, r, ret->spec_limit)) {
 		/* The laws no longer know the original of a container that was handed back. */
 		ret->original_limit = persist_original_limit(m, r, ret->spec_limit);
 		ret->original_request = request_back(m, r, all, ret->spec_request);
@@ -199,13 +193,6 @@ static void read_closed(const struct managed *m, struct report_container *ret)
 	ret->resource[RESOURCE_MEMORY].actual = u.limits.mem_max;
 }
 
-/* Use cannot exceed the limit in the cgroup: if that is the original, the spec needs no more. */
-static void bound_back(struct report_resource *memory)
-{
-	if (memory->actual == memory->original_limit)
-		memory->ceiling = memory->original_limit;
-}
-
 /* The headroom of every memory limit that is sent covers slow growth. */
 static bool grows(const struct managed *m, uint64_t use_bytes)
 {
@@ -215,14 +202,6 @@ static bool grows(const struct managed *m, uint64_t use_bytes)
 
 	return mul_div(mem->slope_bps, t->ahead_usec, USEC_PER_SEC) > margin ||
 	       (mem->last_growth != 0 && m->wake->now - mem->last_growth < SETTLED_USEC);
-}
-
-/* With systemd's headroom in the file use can pass the held limit; the spec must not stay below. */
-static uint64_t held_memory(const struct report_container *c, uint64_t page_bytes)
-{
-	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
-
-	return MAX(x->held, MIN(round_up(c->use_bytes, page_bytes), x->actual));
 }
 
 /* A HorizontalPodAutoscaler that depends on a request of a Guaranteed pod holds both values. */
@@ -239,9 +218,10 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 			   struct report_container *ret)
 {
 	const struct control *c = &m->control;
+	struct report_resource *memory = &ret->resource[RESOURCE_MEMORY];
 	/* A container of a pod in which others stay managed: its spec follows its cgroup. */
 	bool back = restoring || (is_given_back(m) && !is_untouched(m) && !m->pod->ending &&
-				  persist_is_ratified(m));
+				  persist_record(m)->ratified);
 	bool watched = m->state != UNIT_UNMANAGED;
 
 	ret->running = m->cgroup.cg != NULL;
@@ -260,11 +240,15 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 	}
 	if (back && m->cgroup.cg == NULL)
 		read_closed(m, ret);
-	if (back)
-		bound_back(&ret->resource[RESOURCE_MEMORY]);
 	if (!back) {
-		ret->resource[RESOURCE_MEMORY].held = held_memory(ret, m->control.page_bytes);
-		ret->resource[RESOURCE_MEMORY].restart_to = restart_to(m);
+		/* With systemd's headroom in the file use can pass the held limit; the spec must
+		 * not stay below. */
+		memory->held = MAX(memory->held,
+				   MIN(round_up(ret->use_bytes, c->page_bytes), memory->actual));
+		memory->restart_to = restart_to(m);
+	} else if (memory->actual == memory->original_limit) {
+		/* Use cannot exceed the limit in the cgroup: the spec needs no more. */
+		memory->ceiling = memory->original_limit;
 	}
 }
 
@@ -578,18 +562,13 @@ static bool restarts(const struct kube_container *k, const struct report_item *i
 	       item->limit[RESOURCE_MEMORY] > k->spec.limit[RESOURCE_MEMORY];
 }
 
-/* The OOM kills so far are answered by this restart. */
-static void restart_sent(struct managed *m)
-{
-	m->restart.oom_kills = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
-}
-
 /* Before the first request: a limit in the spec other than the original is an external writer's. */
 static void record_first(struct managed *m)
 {
+	const struct baseline *b = persist_record(m);
 	uint64_t original[RESOURCE_COUNT];
 
-	if (persist_is_ratified(m))
+	if (b != NULL && b->ratified)
 		return;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		original[r] = persist_original_limit(m, r, 0);
@@ -601,10 +580,12 @@ static void record_first(struct managed *m)
 static void record_sent(struct managed *m, const struct report_item *item,
 			const struct kube_container *k)
 {
+	const struct baseline *b = persist_record(m);
 	uint64_t sent[RESOURCE_COUNT], over[RESOURCE_COUNT];
 
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		persist_last_sent(m, r, &sent[r], &over[r]);
+		sent[r] = b != NULL ? b->sent[r] : 0;
+		over[r] = b != NULL ? b->sent_over[r] : 0;
 		if (!(item->limits & (1u << r)) || item->limit[r] == k->spec.limit[r])
 			continue;
 		sent[r] = item->limit[r];
@@ -637,8 +618,10 @@ static void on_sending(void *ctx, const char *uid, const struct report_patch *pa
 
 		if (m == NULL)
 			continue;
+		/* The OOM kills so far are answered by this restart. */
 		if (restarts(k, item))
-			restart_sent(m);
+			m->restart.oom_kills =
+				m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
 		record_sent(m, item, k);
 		/* The spec leads: the kubelet may write it before we have written anything. */
 		if (sized)
@@ -665,9 +648,8 @@ static void on_foreign(void *ctx, const char *uid, size_t container, uint32_t)
 	struct cluster *c = ctx;
 
 	c->bounds_due = true;
-	for (size_t i = 0; m != NULL && i < m->pod->spec->container_count; i++)
-		if (m->pod->members[i].managed != NULL)
-			pod_set_bounds(m->pod->members[i].managed);
+	if (m != NULL)
+		pod_bound_all(m->pod);
 }
 
 static void on_ratified(void *ctx, const char *uid, uint64_t generation)
@@ -801,17 +783,12 @@ static void hook_gone(void *ctx, const char *uid)
 	recorder_forget(c->recorder, uid);
 }
 
-static bool is_observed(const struct cluster *c, const struct kube_pod *pod)
-{
-	const struct pod *p = pods_find(c->pods, pod->uid);
-
-	return p != NULL && p->observed;
-}
-
 /* NULL: not known, or without effect. */
 static const struct namespace_entry *range_of(struct cluster *c, const struct kube_pod *pod)
 {
-	return is_observed(c, pod) ? NULL : cluster_ranges_of(c, pod->namespace);
+	const struct pod *p = pods_find(c->pods, pod->uid);
+
+	return p != NULL && p->observed ? NULL : cluster_ranges_of(c, pod->namespace);
 }
 
 /* Can the API server accept a higher memory limit of this pod now? */
@@ -832,20 +809,13 @@ static uint32_t unratified_permille(const struct cluster *c, const struct kube_c
 		       : c->config->kubernetes.unratified_permille;
 }
 
-static void bound_pod(const struct pod *p)
-{
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL)
-			pod_set_bounds(p->members[i].managed);
-}
-
 void cluster_bounds_tick(struct cluster *c, bool review)
 {
 	if (!review && !c->bounds_due)
 		return;
 	c->bounds_due = false;
 	for (size_t i = 0; i < c->pods->count; i++) {
-		bound_pod(c->pods->items[i]);
+		pod_bound_all(c->pods->items[i]);
 		if (review)
 			forget_late(c, c->pods->items[i]);
 	}

@@ -93,18 +93,12 @@ static void note_lack(struct room *room, struct room_pod *p, const struct kube_p
 	p->others = others_of(room, p, lacking);
 }
 
-static struct room *room_of(struct cluster *c)
-{
-	if (c->room == NULL)
-		c->room = calloc(1, sizeof *c->room);
-	return c->room;
-}
-
 void cluster_room_put(struct cluster *c, const struct kube_pod *pod)
 {
-	struct room *room = room_of(c);
+	struct room *room = c->room != NULL ? c->room : calloc(1, sizeof *room);
 	struct room_pod *p = room != NULL ? find(room, pod->uid) : NULL;
 
+	c->room = room;
 	if (room != NULL && p == NULL)
 		p = add(room, pod->uid);
 	if (p == NULL)
@@ -200,9 +194,7 @@ static void retry(struct cluster *c, struct room_pod *r)
 	r->lack = 0;
 	if (p == NULL || !reporter_retry(c->reporter, r->uid, c->wake->now))
 		return;
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL)
-			pod_set_bounds(p->members[i].managed);
+	pod_bound_all(p);
 }
 
 void cluster_room_tick(struct cluster *c)

@@ -97,16 +97,11 @@ static bool has_ended(const struct managed *m)
 	return c == NULL || c->kind != CONTAINER_SIDECAR;
 }
 
-/* Nothing to grant: no entry has this id, a pod level is the sum of its containers, and a container
- * that has ended for good needs nothing for a successor. */
-static bool is_out(const struct managed *m)
-{
-	return m == NULL || m->kind == UNIT_KIND_POD || has_ended(m);
-}
-
 static void fill_entry(const struct managed *m, struct ledger_entry *ret)
 {
-	if (is_out(m)) {
+	/* Nothing to grant: no entry has this id, a pod level is the sum of its containers, and a
+	 * container that has ended for good needs nothing for a successor. */
+	if (m == NULL || m->kind == UNIT_KIND_POD || has_ended(m)) {
 		*ret = (struct ledger_entry){.limit = LIMIT_MAX, .original = LIMIT_MAX};
 		return;
 	}

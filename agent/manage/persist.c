@@ -401,6 +401,16 @@ void persist_end(struct records *records)
 
 /* --- the records of original values: made, changed, removed; persist_baselines() saves them --- */
 
+static struct baseline *record_of(const struct managed *m)
+{
+	return baseline_find(&m->records->baselines, m->key);
+}
+
+const struct baseline *persist_record(const struct managed *m)
+{
+	return record_of(m);
+}
+
 /* The kubelet's present cpuCFSQuotaPeriod. */
 static void follow_period(struct baseline *b, uint64_t period_usec)
 {
@@ -434,7 +444,7 @@ static void follow_cgroup(const struct managed *m, struct baseline *old, uint64_
 
 void persist_follow(const struct managed *m, uint64_t period_usec)
 {
-	struct baseline *b = baseline_find(&m->records->baselines, m->key);
+	struct baseline *b = record_of(m);
 
 	if (b != NULL)
 		follow_cgroup(m, b, period_usec);
@@ -442,7 +452,7 @@ void persist_follow(const struct managed *m, uint64_t period_usec)
 
 void persist_baseline(struct managed *m, const struct arrival *a)
 {
-	struct baseline *old = baseline_find(&m->records->baselines, m->key);
+	struct baseline *old = record_of(m);
 	struct baseline b = {0};
 	int r;
 
@@ -499,7 +509,7 @@ void persist_level(const struct managed *m, const struct limits *was)
 
 bool persist_has(const struct managed *m)
 {
-	return baseline_find(&m->records->baselines, m->key) != NULL;
+	return record_of(m) != NULL;
 }
 
 void persist_forget(const struct managed *m)
@@ -510,7 +520,7 @@ void persist_forget(const struct managed *m)
 
 void persist_left_cgroup(const struct managed *m)
 {
-	struct baseline *b = baseline_find(&m->records->baselines, m->key);
+	struct baseline *b = record_of(m);
 
 	if (b == NULL)
 		return;
@@ -522,7 +532,7 @@ void persist_left_cgroup(const struct managed *m)
 
 void persist_external_high(const struct managed *m, uint64_t mem_high)
 {
-	struct baseline *b = baseline_find(&m->records->baselines, m->key);
+	struct baseline *b = record_of(m);
 
 	if (b == NULL || b->high_before == mem_high)
 		return;
@@ -536,7 +546,7 @@ bool persist_boost_base(struct managed *m, uint64_t milli)
 
 	if (m->originals.boost_base_milli == milli)
 		return false;
-	b = baseline_find(&m->records->baselines, m->key);
+	b = record_of(m);
 	if (b == NULL)
 		return false;
 	b->boost_base_milli = m->originals.boost_base_milli = milli;
@@ -555,7 +565,7 @@ void persist_adopted(const struct managed *m, enum resource r)
 	const struct limits *o = &m->control.original;
 	/* A pod's owner changes the spec, and the runtime sends systemd the same value. */
 	struct unit_props stored = m->pod != NULL ? props_of_limits(o) : m->properties.stored;
-	struct baseline *b = baseline_find(&m->records->baselines, m->key);
+	struct baseline *b = record_of(m);
 
 	if (b == NULL)
 		return;
@@ -578,7 +588,7 @@ void persist_adopted(const struct managed *m, enum resource r)
 
 void persist_adopted_request(const struct managed *m, enum resource r, uint64_t value)
 {
-	struct baseline *b = baseline_find(&m->records->baselines, m->key);
+	struct baseline *b = record_of(m);
 
 	if (b == NULL || b->request[r] == value)
 		return;
@@ -589,7 +599,7 @@ void persist_adopted_request(const struct managed *m, enum resource r, uint64_t 
 
 void persist_stored(const struct managed *m)
 {
-	struct baseline *b = baseline_find(&m->records->baselines, m->key);
+	struct baseline *b = record_of(m);
 
 	if (b == NULL || m->originals.touched ||
 	    unit_props_equal(&b->props, &m->properties.stored, UNIT_PROP_ALL))
@@ -601,7 +611,7 @@ void persist_stored(const struct managed *m)
 
 void persist_ratified(const struct managed *m, bool ratified)
 {
-	struct baseline *b = baseline_find(&m->records->baselines, m->key);
+	struct baseline *b = record_of(m);
 
 	if (b == NULL || b->ratified == ratified)
 		return;
@@ -612,7 +622,7 @@ void persist_ratified(const struct managed *m, bool ratified)
 void persist_sent(const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
 		  const uint64_t over[RESOURCE_COUNT])
 {
-	struct baseline *b = baseline_find(&m->records->baselines, m->key);
+	struct baseline *b = record_of(m);
 
 	if (b == NULL || (memcmp(b->sent, sent, sizeof b->sent) == 0 &&
 			  memcmp(b->sent_over, over, sizeof b->sent_over) == 0))
@@ -627,7 +637,7 @@ void persist_sent(const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
 
 void persist_none_late(const struct managed *m)
 {
-	struct baseline *b = baseline_find(&m->records->baselines, m->key);
+	struct baseline *b = record_of(m);
 
 	for (enum resource r = 0; b != NULL && r < RESOURCE_COUNT; r++)
 		if (b->sent_before[r] != 0 && b->sent[r] == b->sent_over[r]) {
@@ -636,32 +646,16 @@ void persist_none_late(const struct managed *m)
 		}
 }
 
-void persist_last_sent(const struct managed *m, enum resource r, uint64_t *ret_sent,
-		       uint64_t *ret_over)
-{
-	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
-
-	*ret_sent = b != NULL ? b->sent[r] : 0;
-	*ret_over = b != NULL ? b->sent_over[r] : 0;
-}
-
-bool persist_is_ratified(const struct managed *m)
-{
-	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
-
-	return b != NULL && b->ratified;
-}
-
 uint64_t persist_original_request(const struct managed *m, enum resource r, uint64_t present)
 {
-	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
+	const struct baseline *b = record_of(m);
 
 	return b != NULL && b->request[r] != 0 ? b->request[r] : present;
 }
 
 uint64_t persist_original_limit(const struct managed *m, enum resource r, uint64_t present)
 {
-	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
+	const struct baseline *b = record_of(m);
 
 	if (b == NULL)
 		return present;

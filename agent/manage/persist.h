@@ -86,6 +86,8 @@ void persist_stored(const struct managed *m);
 /* Gives changed records to the saver; until they are on disk, new units are not written to. When it
  * returns the runtime folder has them: nothing is sent that a restart would take for another's. */
 void persist_baselines(struct records *records);
+/* Its record, borrowed; NULL: it has none. */
+const struct baseline *persist_record(const struct managed *m);
 bool persist_has(const struct managed *m);
 /* Records whether the pod's spec holds values that vscaled sent. */
 void persist_ratified(const struct managed *m, bool ratified);
@@ -96,10 +98,6 @@ void persist_sent(const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
 		  const uint64_t over[RESOURCE_COUNT]);
 /* The spec has what was sent, and nothing that was sent before can come any more. */
 void persist_none_late(const struct managed *m);
-/* What is on record of that; 0: none, or not known. */
-void persist_last_sent(const struct managed *m, enum resource r, uint64_t *ret_sent,
-		       uint64_t *ret_over);
-bool persist_is_ratified(const struct managed *m);
 /* What the container requested before vscaled; `present` where nothing is on record. */
 uint64_t persist_original_request(const struct managed *m, enum resource r, uint64_t present);
 /* Its limit before vscaled, likewise. */

@@ -46,11 +46,6 @@ static void __attribute__((format(printf, 2, 3))) note(struct reader *r, const c
 	va_end(args);
 }
 
-static void note_probe(struct reader *r, const struct cg_probe *p)
-{
-	note(r, "%s%s: %s", r->detail[0] != '\0' ? "; " : "", p->program, p->why);
-}
-
 /* True when it has memory in use, so that memory.stat was compared. */
 static bool prove_by(struct reader *r, const char *path, struct cg_probe *p)
 {
@@ -104,7 +99,7 @@ static void bpf_start(struct reader *r)
 
 	if (cg_scan_open(r->units->host->root, SLOTS, &r->scan, &p) == 0)
 		prove(r, &p);
-	note_probe(r, &p);
+	note(r, "%s%s: %s", r->detail[0] != '\0' ? "; " : "", p.program, p.why);
 	/* Loading takes megabytes, once. */
 	footprint_trim();
 	report_choice(r, r->scan == NULL && r->units->config->cgroup.reader == CONFIG_READER_BPF);

@@ -40,7 +40,7 @@ void limits_as_spec(struct limits *l, uint64_t spec_milli)
 
 bool spec_sent_by_us(const struct managed *m, enum resource r, uint64_t value)
 {
-	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
+	const struct baseline *b = persist_record(m);
 
 	if (b == NULL || !b->ratified)
 		return false;
@@ -189,4 +189,11 @@ void pod_set_bounds(struct managed *m)
 	if (h->bounds != NULL)
 		h->bounds(h->ctx, s, c->name, &b);
 	control_set_pod(&m->control, &b);
+}
+
+void pod_bound_all(const struct pod *p)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL)
+			pod_set_bounds(p->members[i].managed);
 }

@@ -7,6 +7,7 @@
 
 struct kube_container;
 struct managed;
+struct pod;
 
 /* systemd holds whole percents of a CPU and pages: a value and its rounded form are the same. */
 bool limit_same(enum resource r, uint64_t a, uint64_t b);
@@ -25,3 +26,4 @@ bool spec_resize_under_way(const struct managed *m, const struct kube_container 
 
 /* Request, LimitRange, heap and the like, for the laws of one container. */
 void pod_set_bounds(struct managed *m);
+void pod_bound_all(const struct pod *p);

@@ -19,7 +19,7 @@ bool pod_out_of_reach(const struct managed *m, const char *path)
 /* The cgroup on record; NULL: none. */
 static const char *recorded_cgroup(const struct managed *m)
 {
-	const struct baseline *b = baseline_find(&m->records->baselines, m->key);
+	const struct baseline *b = persist_record(m);
 
 	return b != NULL ? b->cgroup : NULL;
 }

@@ -213,7 +213,9 @@ void pod_apply_rules(struct pod *p)
 {
 	const struct kube_pod *s = p->spec;
 	const struct annotation_input input = pod_annotations(p->pods, s);
+	OWN(annotation_drop) struct annotation_settings *settings = NULL;
 	struct annotation_error error = {""};
+	int r = 0;
 
 	p->observed &= annotation_observed(&input);
 	p->leaving = !p->observed && !annotation_opted_in(&input);
@@ -222,17 +224,20 @@ void pod_apply_rules(struct pod *p)
 		memcpy(p->members[i].limit, s->containers[i].spec.limit,
 		       sizeof p->members[i].limit);
 	p->ending = s->deleting || finished(s);
+	if (p->why == NULL)
+		r = annotation_read(&input, &settings, &error);
 	for (size_t i = 0; i < s->container_count; i++) {
 		const struct kube_container *c = &s->containers[i];
 		const char *why = p->why != NULL ? p->why : excluded_kinds[c->kind];
-		struct container_rule rule;
-		int r = why == NULL ? annotation_rule(&input, c->name, &rule, &error) : 0;
+		struct container_rule rule = {.named = false};
 
-		if (r == -ENOMEM) {
+		if (why == NULL && r == -ENOMEM) {
 			/* It stays as it is; a list brings the pod again. */
 			p->pods->list_due = true;
 			continue;
 		}
+		if (why == NULL && settings != NULL)
+			annotation_apply(settings, c->name, &rule);
 		if (why == NULL && !rule.named)
 			why = "not named by the pod's annotations";
 		if (why != NULL) {
@@ -247,7 +252,5 @@ void pod_apply_rules(struct pod *p)
 	report_error(p, error.text);
 	pod_set_level_rule(p);
 	/* One container's class depends on what is managed of the others. */
-	for (size_t i = 0; i < s->container_count; i++)
-		if (p->members[i].managed != NULL)
-			pod_set_bounds(p->members[i].managed);
+	pod_bound_all(p);
 }

@@ -36,15 +36,8 @@ void control_plan_cpu(struct control *c, const struct control_context *x, uint64
 /* Lowers neither file below use: memory.max stops at use + margin. */
 void control_plan_mem(struct control *c, const struct control_context *x, enum knob knob,
 		      uint64_t bytes, enum reason reason);
-/* Raises memory.max, and memory.high with it. */
-void control_raise_to(struct control *c, const struct control_context *x, uint64_t to,
-		      enum reason reason);
 /* The highest use of the last minutes, with headroom: else the growth law raises at once. */
 uint64_t control_mem_needed(const struct control *c, const struct tuning_memory *t);
-struct mem_shrink_input control_shrink_input(const struct control *c,
-					     const struct control_context *x);
-void control_plan_mem_step(struct control *c, const struct control_context *x,
-			   const struct mem_step *s);
 /* Which ceiling the memory limit has reached. */
 enum blocked_reason control_ceiling_reason(const struct control *c, const struct tuning *t);
 /* press: more than the ceiling is desired. ease: it is not; a minute of that ends at_ceiling. */
@@ -91,9 +84,6 @@ uint32_t control_qos_factor(const struct control *c);
 uint64_t control_braked_high(const struct control *c, uint64_t mem_max);
 /* Arms, holds and lifts the brake. hit: memory.high slowed growth. */
 void control_brake(struct control *c, const struct control_context *x, bool hit);
-/* A step has been carried out; has an effect if it is one of a boost. */
-void control_boost_applied(struct control *c, const struct change *done,
-			   const struct control_context *x);
 /* Is it boosted? Then a review changes only the limit that returns afterwards. */
 bool control_boost_holds(struct control *c, const struct control_context *x);
 /* Does the span overlap the startup boost? */

@@ -1,6 +1,244 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/base/arithmetic.h"
 #include "policy/control/control_impl.h"
+#include "policy/types/bounds.h"
+#include <string.h>
+
+/* --- the highest memory need, and the desired limit after an OOM kill --- */
+
+/* The kernel counts a `max` event, tries to reclaim, and then kills: a reflex pass may come in
+ * between. */
+#define MAX_TO_KILL_USEC USEC_PER_SEC
+
+/* A kill and the write that caused it are seen at different times; the write's event comes when the
+ * write returns. */
+#define LOWERED_USEC USEC_PER_SEC
+/* A run that goes on for this long was not ended by the kill. */
+#define LIVES_ON_USEC (10 * USEC_PER_SEC)
+
+/* memory.oom.group ends all processes at once: that is one kill. The kernel counts the first
+ * victim, the group, then the others (oom_kill_process()), and the counters may be read in between.
+ */
+static uint64_t kills(const struct mem_events *then, const struct mem_events *now)
+{
+	uint64_t singles = now->oom_kill - then->oom_kill;
+	uint64_t groups = now->oom_group_kill - then->oom_group_kill;
+
+	if (now->oom_group_kill == 0)
+		return singles;
+	/* The first victims were counted as they came. */
+	return then->oom_group_kill > 0 ? groups : groups - MIN(groups, then->oom_kill);
+}
+
+void control_limit_full(struct control *c, usec_t now)
+{
+	c->mem.max_event_at = now;
+}
+
+void control_spared(struct control *c, usec_t now)
+{
+	c->spared_at = now;
+}
+
+void control_mem_lowered(struct control *c, const struct mem_lowered *l)
+{
+	c->lowered = *l;
+}
+
+static bool lowered_recently(const struct control *c, usec_t now)
+{
+	return c->lowered.at != 0 && now - c->lowered.at <= LOWERED_USEC;
+}
+
+/* Memory that could not be reclaimed, as last seen. What was charged since memory.stat was read
+ * counts, too. */
+static uint64_t use_seen(const struct usage *u)
+{
+	uint64_t cache = u->stat.inactive_file + u->stat.active_file + u->stat.slab_reclaimable;
+
+	return MAX(mem_use(u), u->mem_current - MIN(cache, u->mem_current));
+}
+
+/* A higher value in the file that is not classified yet counts as the limit. */
+static uint64_t limit_now(const struct control *c)
+{
+	return MAX(c->kernel.mem_max, c->unclassified_bytes);
+}
+
+/* A kill under an external writer's limit. Use was at least that limit, or there would be no kill,
+ * and at most the limit before the write and the highest charge. prev: before the kill, u: with the
+ * kill. */
+static struct oom_kill kill_by_writer(const struct control *c, const struct usage *prev,
+				      const struct usage *u, usec_t now)
+{
+	const struct mem_lowered *l = &c->lowered;
+	/* The victim's memory may be gone from a reading that has no memory.events yet. */
+	uint64_t use = MAX(c->use_unchecked, use_seen(prev));
+	uint64_t most = l->pod ? limit_now(c) : MAX(limit_now(c), l->from);
+
+	if (u->have & USAGE_MEM_PEAK)
+		most = MIN(most, MAX(u->mem_peak, use));
+	/* A pod's limit is filled by all its containers together. */
+	if (!l->pod)
+		use = MAX(use, l->to);
+	return (struct oom_kill){
+		.at = now,
+		.limit = l->to,
+		.held = l->from,
+		.use = MIN(use, most),
+		.pod = l->pod,
+	};
+}
+
+/* The victim's memory is freed by now. Reclaim had failed, so use was the whole limit. */
+static struct oom_kill kill_at_limit(uint64_t limit, usec_t now)
+{
+	return (struct oom_kill){.at = now, .limit = limit, .held = limit, .use = limit};
+}
+
+/* VPA counts the request, not the use at the kill. A unit has none. */
+static uint64_t vpa_request(const struct control *c, uint64_t use)
+{
+	const struct pod_resource_bounds *p = &c->pod.resource[RESOURCE_MEMORY];
+	uint64_t request = c->pod.guaranteed && p->accepted != LIMIT_MAX ? p->accepted : p->request;
+
+	return request != 0 ? request : use;
+}
+
+/* Adds the need to history, and asks for it until it is granted, if necessary to the cgroup's
+ * successor. */
+static void record(struct control *c, const struct tuning *t, uint64_t use, usec_t now_real)
+{
+	uint64_t needed = mem_oom_record(&t->memory, use);
+
+	if (needed > c->resource[RESOURCE_MEMORY].limit)
+		c->mem.oom_record = MAX(c->mem.oom_record, needed);
+	if (t->history.algorithm == ALGORITHM_VPA)
+		history_vpa_oom(&c->history, &t->history, vpa_request(c, use), now_real);
+	else
+		history_add_memory(&c->history, &t->history, needed, true, now_real);
+}
+
+/* Not at its ceiling, which is the same on every node, nor when an external writer lowered the
+ * limit: more is possible in place. */
+static void note_ceiling_kill(struct control *c, const struct tuning *t, usec_t now)
+{
+	usec_t *at = c->ceiling_kills;
+
+	if (!control_denied(c, now) || c->kill.limit < c->kill.held ||
+	    c->kill.limit >= control_ceiling(c, t, RESOURCE_MEMORY, 0))
+		return;
+	memmove(at + 1, at, sizeof c->ceiling_kills - sizeof *at);
+	at[0] = now;
+}
+
+uint32_t control_ceiling_kills(const struct control *c, usec_t now)
+{
+	uint32_t n = 0;
+
+	while (n < CONTROL_CEILING_KILLS && c->ceiling_kills[n] != 0 &&
+	       now - c->ceiling_kills[n] < USEC_PER_HOUR)
+		n++;
+	return n;
+}
+
+/* An OOM kill without a `max` event came from a cgroup above, unless the pod's limit was full or an
+ * external writer had just lowered the limit. */
+static void check_events(struct control *c, const struct usage *prev,
+			 const struct control_context *x)
+{
+	const struct usage *u = &c->last;
+	struct mem_law *m = &c->mem;
+	bool spared = c->spared_at == x->now, lowered = !spared && lowered_recently(c, x->now);
+
+	if (u->events.max > prev->events.max)
+		m->max_event_at = x->now;
+	c->resource[RESOURCE_MEMORY].counters.oom_kills += kills(&prev->events, &u->events);
+	if (u->events.oom_kill <= prev->events.oom_kill)
+		return;
+	c->kill =
+		lowered ? kill_by_writer(c, prev, u, x->now) : kill_at_limit(limit_now(c), x->now);
+	c->kill.unseen_usec = m->point[1].at != 0 ? x->now - m->point[1].at : 0;
+	if (spared ||
+	    (!lowered && (m->max_event_at == 0 || x->now - m->max_event_at > MAX_TO_KILL_USEC ||
+			  c->kernel.mem_max == LIMIT_MAX)))
+		return;
+	note_ceiling_kill(c, x->tuning, x->now);
+	record(c, x->tuning, c->kill.use, x->now_real);
+	m->oom_at = x->now;
+}
+
+/* The desired limit after an OOM kill since `prev`, or an earlier ungranted one; 0: none. have:
+ * what was read since. */
+uint64_t control_oom_desired(struct control *c, const struct usage *prev, uint32_t have,
+			     const struct control_context *x)
+{
+	if (prev == NULL || !(c->last.have & prev->have & USAGE_MEM_EVENTS))
+		return c->mem.oom_record;
+	if (have & USAGE_MEM_EVENTS) {
+		check_events(c, prev, x);
+		c->use_unchecked = 0;
+	} else {
+		c->use_unchecked = MAX(c->use_unchecked, use_seen(prev));
+	}
+	return c->mem.oom_record;
+}
+
+void control_oom_ended(struct control *c, usec_t now)
+{
+	bool counted =
+		c->kill.at >= c->started_at && c->kill.at != 0 && now - c->kill.at <= LIVES_ON_USEC;
+
+	if (!counted)
+		c->kill = lowered_recently(c, now) ? kill_by_writer(c, &c->last, &c->last, now)
+						   : (struct oom_kill){0};
+}
+
+void control_oom_reported(struct control *c, const struct tuning *t, usec_t now, usec_t now_real)
+{
+	if (c->kill.at == 0)
+		c->kill = kill_at_limit(c->resource[RESOURCE_MEMORY].limit, now);
+	c->resource[RESOURCE_MEMORY].counters.oom_kills++;
+	if (c->spared_at == now)
+		return;
+	note_ceiling_kill(c, t, now);
+	record(c, t, c->kill.use, now_real);
+}
+
+void control_oom_apply(struct control *c, const struct tuning *t)
+{
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	const uint64_t needs[] = {mem_oom_record(&t->memory, c->kill.use), res->candidate,
+				  res->original};
+
+	if (c->kill.at == 0 || c->kill.applied || c->kill.limit >= c->kill.held)
+		return;
+	c->kill.applied = true;
+	if (res->managed && res->limit != LIMIT_MAX)
+		res->limit =
+			MIN(res->limit, round_up(highest(needs, ARRAY_SIZE(needs)), c->page_bytes));
+}
+
+/* Page cache that can be reclaimed. */
+static uint64_t clean_cache(const struct mem_stat *s)
+{
+	return s->file > s->shmem ? s->file - s->shmem : 0;
+}
+
+/* The highest need since prev. A new memory.peak says how much was charged, but not for what: the
+ * smaller amount of page cache before and after it is taken to be its cache. */
+uint64_t control_mem_need(const struct usage *prev, const struct usage *u)
+{
+	uint64_t now = MAX(mem_working_set(u), mem_use(u)), cache;
+
+	if (prev == NULL || !(u->have & prev->have & USAGE_MEM_PEAK) ||
+	    u->mem_peak <= prev->mem_peak)
+		return now;
+	cache = MIN(clean_cache(&prev->stat), clean_cache(&u->stat));
+	return u->mem_peak > cache ? MAX(now, u->mem_peak - cache) : now;
+}
+
+/* --- growth, and what is planned --- */
 
 /* How long it asks a node that is short for the desired limit after an OOM kill; later only for
  * what its use needs. */
@@ -113,8 +351,8 @@ static bool above_refused(const struct control *c)
 	return c->kernel.mem_max > control_refused(c, RESOURCE_MEMORY);
 }
 
-struct mem_shrink_input control_shrink_input(const struct control *c,
-					     const struct control_context *x)
+static struct mem_shrink_input shrink_input(const struct control *c,
+					    const struct control_context *x)
 {
 	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
 
@@ -131,8 +369,8 @@ struct mem_shrink_input control_shrink_input(const struct control *c,
 	};
 }
 
-void control_plan_mem_step(struct control *c, const struct control_context *x,
-			   const struct mem_step *s)
+static void plan_mem_step(struct control *c, const struct control_context *x,
+			  const struct mem_step *s)
 {
 	enum reason reason = s->undo ? REASON_SHRINK_UNDONE : REASON_SHRINK;
 
@@ -145,8 +383,9 @@ void control_plan_mem_step(struct control *c, const struct control_context *x,
 				 s->high >= c->kernel.mem_high ? REASON_LIFT : reason);
 }
 
-void control_raise_to(struct control *c, const struct control_context *x, uint64_t to,
-		      enum reason reason)
+/* Raises memory.max, and memory.high with it. */
+static void raise_to(struct control *c, const struct control_context *x, uint64_t to,
+		     enum reason reason)
 {
 	const struct mem_brake_input in = {
 		.use = mem_use(&c->last),
@@ -171,7 +410,7 @@ void control_raise_to(struct control *c, const struct control_context *x, uint64
 static uint64_t growth_target(struct control *c, const struct control_context *x, uint64_t desired,
 			      enum reason *reason)
 {
-	const struct mem_shrink_input in = control_shrink_input(c, x);
+	const struct mem_shrink_input in = shrink_input(c, x);
 	struct mem_step back;
 	uint64_t to = 0;
 
@@ -223,7 +462,7 @@ static void grow(struct control *c, const struct control_context *x, uint64_t de
 		return;
 	}
 	c->resource[RESOURCE_MEMORY].at_ceiling = false;
-	control_raise_to(c, x, to, reason);
+	raise_to(c, x, to, reason);
 }
 
 /* Ends a trial that may not go on, without a lesson for floor and backoff; nothing else would lift
@@ -237,7 +476,7 @@ static void drop_trial(struct control *c, const struct control_context *x)
 
 	if (c->mem.trial.phase == MEM_IDLE)
 		return;
-	in = control_shrink_input(c, x);
+	in = shrink_input(c, x);
 	back = mem_trial_abort(&x->tuning->memory, &c->mem, &in);
 	c->mem.floor = floor;
 	c->mem.backoff_usec = backoff;
@@ -257,7 +496,7 @@ void control_put_back(struct control *c, enum resource r, uint64_t to, enum reas
 	if (r == RESOURCE_CPU)
 		control_plan_cpu(c, x, most, reason);
 	else
-		control_raise_to(c, x, control_grant(c, x, most, reason), reason);
+		raise_to(c, x, control_grant(c, x, most, reason), reason);
 }
 
 /* The rule may have changed since the trial began, or an external writer may have changed
@@ -306,7 +545,7 @@ bool control_mem_due(struct control *c, const struct control_context *x)
 
 static void watch_trial(struct control *c, const struct control_context *x)
 {
-	struct mem_shrink_input in = control_shrink_input(c, x);
+	struct mem_shrink_input in = shrink_input(c, x);
 	struct mem_step step;
 
 	if (!goal_allowed(c, x)) {
@@ -314,7 +553,7 @@ static void watch_trial(struct control *c, const struct control_context *x)
 		return;
 	}
 	step = mem_trial_step(&x->tuning->memory, &c->mem, &in);
-	control_plan_mem_step(c, x, &step);
+	plan_mem_step(c, x, &step);
 }
 
 /* A daemon that ended during a trial left its memory.high: without swap that can stop a process. */
@@ -423,15 +662,231 @@ void control_reflex_mem(struct control *c, uint32_t have, const struct usage *be
 void control_mem_step_failed(struct control *c, const struct change *step,
 			     const struct control_context *x)
 {
-	struct mem_shrink_input in = control_shrink_input(c, x);
+	struct mem_shrink_input in = shrink_input(c, x);
 	struct mem_step back;
 
 	if (step->reason == REASON_BRAKE) {
 		mem_brake_failed(&c->mem, x->now);
 	} else if (c->mem.trial.phase != MEM_IDLE) {
 		back = mem_trial_abort(&x->tuning->memory, &c->mem, &in);
-		control_plan_mem_step(c, x, &back);
+		plan_mem_step(c, x, &back);
 	} else if (step->knob == KNOB_MEM_RECLAIM) {
 		mem_back_off(&x->tuning->memory, &c->mem, x->now);
 	}
+}
+
+/* --- the review: raises from history, and shrink trials --- */
+
+/* Lowers memory.max without a trial, after reclaiming the page cache that would not fit. */
+static void lower_to(struct control *c, const struct control_context *x, uint64_t to,
+		     enum reason reason)
+{
+	uint64_t fits = add_sat(c->last.mem_current, mem_write_margin(&x->tuning->memory, to));
+
+	if (fits > to)
+		control_plan_mem(c, x, KNOB_MEM_RECLAIM, round_up(fits - to, c->page_bytes),
+				 reason);
+	control_plan_mem(c, x, KNOB_MEM_MAX, to, reason);
+}
+
+/* The desired limit by history, present use, a failed shrink and the original. */
+static uint64_t control_mem_review_candidate(const struct control *c,
+					     const struct control_context *x)
+{
+	const struct tuning *t = x->tuning;
+	const struct range_of *r = &c->recommendation.resource[RESOURCE_MEMORY];
+	uint64_t original = c->resource[RESOURCE_MEMORY].original;
+	uint32_t confidence = control_trust(c, RESOURCE_MEMORY);
+	bool vpa = t->history.algorithm == ALGORITHM_VPA;
+	const uint64_t rule[] = {control_mem_needed(c, &t->memory),
+				 control_threshold_limit(c, x, RESOURCE_MEMORY)};
+	const uint64_t asks[] = {
+		control_mem_needed(c, &t->memory),
+		floor_value(&c->mem.floor, t->cpu.floor_half_life_usec, x->now_real),
+		vpa ? r->target : r->peak,
+		vpa ? 0 : scale_permille(mem_working_set(&c->last), t->memory.working_set_permille),
+		vpa ? 0 : scale_permille(original, 1000 - confidence),
+	};
+
+	if (t->history.algorithm == ALGORITHM_THRESHOLD)
+		return highest(rule, ARRAY_SIZE(rule));
+	return highest(asks, ARRAY_SIZE(asks));
+}
+
+/* A slow writer got headroom for growth that is over: back to the held limit. */
+static bool control_mem_review_settle(struct control *c, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	uint64_t floor = control_floor(c, x->tuning, RESOURCE_MEMORY, x->node_milli);
+	uint64_t least = MAX(floor, control_mem_needed(c, &x->tuning->memory));
+	uint64_t to = round_up(MAX(res->limit, least), c->page_bytes);
+
+	if (to >= c->kernel.mem_max || c->mem.trial.phase != MEM_IDLE ||
+	    x->now < c->mem.backoff_until ||
+	    x->now - c->mem.last_growth < x->tuning->memory.settle_usec)
+		return false;
+	lower_to(c, x, to, REASON_SETTLED);
+	return true;
+}
+
+/* The goal of a mandatory shrink: the API server refused more, or the ledger asks for the rest. */
+static uint64_t must_end(const struct control *c, const struct control_context *x)
+{
+	uint64_t asked = control_shrink_asked(c, x->now);
+
+	return MIN(control_refused(c, RESOURCE_MEMORY), asked != 0 ? asked : LIMIT_MAX);
+}
+
+static void control_mem_review_shrink(struct control *c, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	struct mem_shrink_input in = shrink_input(c, x);
+	struct mem_step step;
+	uint64_t to;
+
+	if (c->pod.not_ready) {
+		res->blocked = BLOCKED_NOT_READY;
+		return;
+	}
+	if (in.must) {
+		/* No further than necessary. */
+		in.candidate = MAX(in.candidate, must_end(c, x));
+	} else if (!c->rule.scale_down) {
+		res->blocked = BLOCKED_SCALE_DOWN_OFF;
+		return;
+	}
+	res->blocked = mem_shrink_next(x->tuning, &c->mem, &in, &to, &res->next_at);
+	if (res->blocked != BLOCKED_NONE)
+		return;
+	if (to >= c->kernel.mem_max) {
+		res->blocked = BLOCKED_DEADBAND;
+		return;
+	}
+	step = mem_trial_begin(&x->tuning->memory, &c->mem, &in, to);
+	plan_mem_step(c, x, &step);
+	res->blocked = BLOCKED_TRIAL;
+}
+
+/* No bound lowers the limit below use. */
+static void above_use(struct control *c, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	struct bound_trace *trace = &res->trace;
+	uint64_t least = MIN(round_up(control_mem_needed(c, &x->tuning->memory), c->page_bytes),
+			     c->kernel.mem_max);
+
+	if (res->bounded >= least)
+		return;
+	bound_trace_add(trace, BOUND_USE, res->bounded, least);
+	res->bounded = least;
+}
+
+/* Raises as far as the node grants. */
+static void raise_granted(struct control *c, const struct control_context *x, uint64_t desired,
+			  enum reason reason)
+{
+	uint64_t to = control_bound_raise(c, x, desired, reason);
+
+	if (to > c->kernel.mem_max)
+		raise_to(c, x, to, reason);
+	else
+		c->resource[RESOURCE_MEMORY].blocked =
+			control_ceiling_reason(c, x->tuning) == BLOCKED_UNRATIFIED
+				? BLOCKED_UNRATIFIED
+				: BLOCKED_LEDGER;
+}
+
+static void size_from_history(struct control *c, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+
+	if (res->bounded > c->kernel.mem_max || control_denied(c, x->now))
+		raise_granted(c, x, res->candidate, REASON_INITIAL);
+	else
+		lower_to(c, x, res->bounded, REASON_INITIAL);
+}
+
+/* Once, at the start: from history, never below use. Without history the minimum counts. */
+static void size_initially(struct control *c, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	uint64_t minimum = control_minimum(c, x, RESOURCE_MEMORY);
+
+	if (c->initial_done)
+		res->blocked = BLOCKED_INITIAL_DONE;
+	else if (c->recommendation.confidence_permille[RESOURCE_MEMORY] > 0)
+		size_from_history(c, x);
+	else if (c->kernel.mem_max < minimum)
+		raise_granted(c, x, minimum, REASON_MINIMUM);
+	else
+		res->blocked = BLOCKED_HISTORY;
+}
+
+/* Otherwise memory grows by the reflex and after kills alone. */
+static bool threshold_asks(const struct control *c, const struct control_context *x)
+{
+	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+
+	return x->tuning->history.algorithm == ALGORITHM_THRESHOLD && c->rule.mode == MODE_AUTO &&
+	       res->candidate > res->limit && res->bounded > c->kernel.mem_max;
+}
+
+/* When it is new: what its workload is known to need, else its request would have no room. Once;
+ * again only where the API server could not accept all of it. */
+static bool size_at_birth(struct control *c, const struct control_context *x)
+{
+	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	uint64_t from =
+		scale_permille(c->kernel.mem_max, 1000 + x->tuning->common.deadband_up_permille);
+
+	if (c->initial_done || x->tuning->history.algorithm == ALGORITHM_THRESHOLD ||
+	    c->mem.trial.phase != MEM_IDLE || res->bounded <= from ||
+	    !control_known_at_birth(c, RESOURCE_MEMORY, x->now))
+		return false;
+	c->initial_done = res->candidate <= control_unratified(c);
+	raise_granted(c, x, res->candidate, REASON_HISTORY);
+	return true;
+}
+
+void control_review_mem(struct control *c, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	uint64_t minimum;
+
+	res->next_at = 0;
+	res->blocked = control_blocked(c, RESOURCE_MEMORY);
+	if (!res->managed)
+		return;
+	if ((c->last.have & MEM_USAGE) != MEM_USAGE || c->kernel.mem_max == LIMIT_MAX) {
+		res->blocked = BLOCKED_NO_DATA;
+		return;
+	}
+	res->candidate = control_mem_review_candidate(c, x);
+	res->bounded = control_bound(c, x, RESOURCE_MEMORY, res->candidate);
+	above_use(c, x);
+	if (res->blocked == BLOCKED_NONE && c->rule.freeze)
+		res->blocked = BLOCKED_FROZEN;
+	if (res->blocked == BLOCKED_NONE && c->mem.trial.phase != MEM_IDLE)
+		res->blocked = BLOCKED_TRIAL;
+	if (res->blocked != BLOCKED_NONE || res->planned_at == x->now)
+		return;
+	if (c->rule.mode == MODE_INITIAL) {
+		size_initially(c, x);
+		return;
+	}
+	minimum = control_minimum(c, x, RESOURCE_MEMORY);
+	if (c->mem.trial.phase == MEM_IDLE && c->kernel.mem_max < minimum) {
+		raise_granted(c, x, minimum, REASON_MINIMUM);
+		return;
+	}
+	if (res->at_ceiling)
+		res->blocked = control_ceiling_reason(c, x->tuning);
+	else if (control_awaits_grant(c, x))
+		res->blocked = BLOCKED_LEDGER;
+	else if (threshold_asks(c, x))
+		raise_granted(c, x, res->candidate, REASON_HISTORY);
+	else if (c->mem.brake.line != 0)
+		res->blocked = BLOCKED_GROWING;
+	else if (!size_at_birth(c, x) && !control_mem_review_settle(c, x))
+		control_mem_review_shrink(c, x);
 }

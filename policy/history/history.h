@@ -77,7 +77,7 @@ void history_recommend(const struct history *h, const struct tuning_history *t, 
 /* Moves every time in it by step_usec, so that ages stay the same when the wall clock was set. */
 void history_shift(struct history *h, int64_t step_usec);
 
-/* algorithm vpa (history_vpa.c): once a minute, the average CPU and the memory of that moment, 0
+/* algorithm vpa: once a minute, the average CPU and the memory of that moment, 0
  * where it could not be read. */
 void history_vpa_observe(struct history *h, const struct tuning_history *t,
 			 const struct cpu_rates *r, uint64_t memory_bytes, usec_t now_real);

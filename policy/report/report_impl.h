@@ -33,7 +33,7 @@ static inline bool limits_ours(const struct report_facts *f)
 }
 
 /* Is this resource ever sent to the API server? A resource that restarts its container has rules of
- * its own (report_restart.c). */
+ * its own (report_state.c). */
 static inline bool ratifiable(const struct report_resource *x)
 {
 	return x->managed && !x->restart;
@@ -113,7 +113,7 @@ void report_back_to(struct report_state *s);
  * be accepted now. */
 void report_forget_refusals(struct report_state *s, bool memory);
 
-/* --- report_restart.c */
+/* When a container may be restarted for more memory. */
 /* May the container be restarted now for the limit that its facts ask for? */
 bool restart_due(const struct draft *d, size_t i);
 /* Must its limit go back? Only after the kubelet reported a higher one as infeasible: it did not
@@ -121,21 +121,13 @@ bool restart_due(const struct draft *d, size_t i);
 bool restart_undone(const struct draft *d, size_t i);
 /* Is the request what the kubelet has carried out already, so that it writes nothing? */
 bool restart_replays_nothing(const struct draft *d);
-/* The time of a request that restarts the container is kept, unless the answer proves that the
- * request changed nothing. */
-void restart_sent(struct report_memory *m, const struct report_container *c,
-		  const struct report_item *item, usec_t now);
-void restart_answered(struct report_state *s, enum report_answer_kind kind);
 /* How often a refused lead is tried again with less headroom. */
 #define LEAD_CUTS_MAX 2
 
-/* --- report_contest.c */
 /* An external writer lowered a memory limit. Returns REPORT_CHANGE_CONTESTED when that is too
  * often.
  */
 uint32_t contest_lowered(const struct report_tuning *t, struct report_state *s, usec_t now);
-/* A request was sent; counts one that raises the limit again. */
-void contest_answered(struct report_state *s, const struct report_patch *patch, usec_t now);
 
 /* Is its memory limit in the spec still too low for the pause to end? Headroom is enough until half
  * of it is used. */

@@ -15,6 +15,131 @@ static const usec_t lead_pause[] = {100 * USEC_PER_MSEC, 300 * USEC_PER_MSEC};
 /* The API server ends a request 30 s after it came (reporter_send.c). */
 #define UNANSWERED_USEC USEC_PER_MIN
 
+/* --- an external writer that keeps lowering the spec's memory limit below what is needed --- */
+
+/* At most this many leads answer it at once within this time. */
+#define ANSWERS_MAX  3
+#define ANSWERS_USEC (10 * USEC_PER_MIN)
+/* After each pause one lead is sent. Without a further change for this long the contest is over. */
+#define CONTEST_QUIET (10 * USEC_PER_MIN)
+
+bool report_contested(const struct report_state *s, usec_t now)
+{
+	return now < s->contest.until;
+}
+
+/* A request was sent; counts one that raises the limit again. */
+static void contest_answered(struct report_state *s, const struct report_patch *patch, usec_t now)
+{
+	struct report_contest *c = &s->contest;
+
+	if (!c->lowered || !patch->leads)
+		return;
+	c->lowered = false;
+	if (c->answers == 0 || now - c->since >= ANSWERS_USEC) {
+		c->answers = 0;
+		c->since = now;
+	}
+	c->answers++;
+}
+
+uint32_t contest_lowered(const struct report_tuning *t, struct report_state *s, usec_t now)
+{
+	struct report_contest *c = &s->contest;
+	bool first;
+
+	if (c->pause_usec != 0 && now >= add_sat(c->until, CONTEST_QUIET))
+		*c = (struct report_contest){0};
+	c->lowered = true;
+	if (now < c->until ||
+	    (c->pause_usec == 0 && (c->answers < ANSWERS_MAX || now - c->since >= ANSWERS_USEC)))
+		return 0;
+	first = c->pause_usec == 0;
+	c->pause_usec = first ? t->up_interval_usec : MIN(2 * c->pause_usec, t->small_usec);
+	c->until = add_sat(now, c->pause_usec);
+	return first ? REPORT_CHANGE_CONTESTED : 0;
+}
+
+bool contest_low(const struct report_tuning *t, const struct report_memory *m,
+		 const struct report_container *c, usec_t now)
+{
+	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
+	usec_t covers = report_covers(t, m, c, t->ahead_usec, now);
+
+	return ratifiable(x) && x->spec_limit < report_memory_floor(t, covers / 2, c);
+}
+
+void contest_ended(struct report_state *s, usec_t now)
+{
+	s->contest.until = MIN(s->contest.until, now);
+	s->contest.lowered = false;
+}
+
+/* --- memory with resizePolicy RestartContainer: when a container may be restarted for more of it
+ * --- */
+
+bool restart_due(const struct draft *d, size_t i)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
+	usec_t last = d->s->container[i].restart_at;
+
+	/* Only the spec shows a restart that an earlier agent process asked for. */
+	if (last == 0 && x->spec_limit != x->original_limit)
+		last = d->s->seen_at;
+	return x->restart && x->managed && x->restart_to > x->spec_limit && !d->back && !x->back &&
+	       limits_ours(d->f) &&
+	       (last == 0 || d->now >= add_sat(last, d->t->restart_every_usec));
+}
+
+bool restart_undone(const struct draft *d, size_t i)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
+
+	return goes_down(d->s) && d->f->pending_infeasible && x->restart && x->managed &&
+	       limits_ours(d->f) && !(d->s->container[i].theirs & RESOURCES_MEMORY) &&
+	       d->s->container[i].good.limit[RESOURCE_MEMORY] < x->spec_limit;
+}
+
+bool restart_replays_nothing(const struct draft *d)
+{
+	for (size_t i = 0; i < d->f->container_count; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++)
+			if (d->want[i].limit[r] != d->s->container[i].good.limit[r] ||
+			    d->want[i].request[r] != d->s->container[i].good.request[r])
+				return false;
+	return goes_down(d->s) && d->f->pending_infeasible;
+}
+
+/* The time of a request that restarts the container is kept, unless the answer proves that the
+ * request changed nothing. */
+static void restart_sent(struct report_memory *m, const struct report_container *c,
+			 const struct report_item *item, usec_t now)
+{
+	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
+
+	if (x->restart && (item->limits & RESOURCES_MEMORY) &&
+	    item->limit[RESOURCE_MEMORY] > x->spec_limit)
+		m->restart_at = now;
+}
+
+static void restart_answered(struct report_state *s, enum report_answer_kind kind)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		struct report_memory *m = &s->container[i];
+
+		if (report_answer_undone(kind))
+			m->restart_at = m->restart_before;
+		m->restart_before = m->restart_at;
+	}
+}
+
+bool report_answer_undone(enum report_answer_kind kind)
+{
+	return kind != REPORT_ANSWER_OK && kind != REPORT_ANSWER_FAILED;
+}
+
+/* --- requests and their answers --- */
+
 struct report_state *report_state_new(size_t container_count)
 {
 	struct report_state *s;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Annotations to rules: the meaning of each, their precedence, and the errors of invalid ones. */
-#include "agent/annotation/annotation.h"
+#include "test/agent/annotation_rule.h"
 #include "test/check.h"
 #include <ctype.h>
 #include <errno.h>

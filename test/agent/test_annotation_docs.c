@@ -4,10 +4,10 @@
  * VSCALED_REGEN=1 writes it anew, without it a difference is a failure. And what the table says in
  * words must be true of the parser. The members of vscaled.dev/status against what is written.
  */
-#include "agent/annotation/annotation.h"
 #include "agent/base/json.h"
 #include "agent/config/config_table.h"
 #include "agent/kube/report/reporter.h"
+#include "test/agent/annotation_rule.h"
 #include "test/check.h"
 #include <cjson/cJSON.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Rules for pods in the configuration: what they select, which value wins, what is refused. */
-#include "agent/annotation/annotation.h"
+#include "test/agent/annotation_rule.h"
 #include "test/check.h"
 #include <errno.h>
 #include <string.h>

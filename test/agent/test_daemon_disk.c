@@ -198,7 +198,6 @@ static void test_killed_in_a_stall(void)
 	static const uint64_t newer[RESOURCE_COUNT] = {1000, 120 * MIB};
 	static const uint64_t over[RESOURCE_COUNT] = {200, 64 * MIB};
 	const struct baseline *record;
-	uint64_t got, got_over;
 	struct rig r;
 
 	rig_open(&r, "units:\n  - match: a.service\n");
@@ -215,12 +214,10 @@ static void test_killed_in_a_stall(void)
 	rig_pid1_stop(&r);
 	CHECK_EQ(rig_start(&r), 0);
 	rig_run(&r, 2, NULL);
-	persist_last_sent(first(&r), RESOURCE_MEMORY, &got, &got_over);
-	CHECK_EQ(got, newer[RESOURCE_MEMORY]);
-	CHECK_EQ(got_over, over[RESOURCE_MEMORY]);
-	persist_last_sent(first(&r), RESOURCE_CPU, &got, &got_over);
-	CHECK_EQ(got, newer[RESOURCE_CPU]);
-	record = baseline_find(&r.daemon->records.baselines, first(&r)->key);
+	record = persist_record(first(&r));
+	CHECK(record != NULL && record->sent[RESOURCE_MEMORY] == newer[RESOURCE_MEMORY]);
+	CHECK(record != NULL && record->sent_over[RESOURCE_MEMORY] == over[RESOURCE_MEMORY]);
+	CHECK(record != NULL && record->sent[RESOURCE_CPU] == newer[RESOURCE_CPU]);
 	CHECK(record != NULL && record->sent_before[RESOURCE_MEMORY] == sent[RESOURCE_MEMORY]);
 	rig_close(&r);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every allocation fails once: no memory is said as that, nothing is half done, nothing leaks. */
-#include "agent/annotation/annotation.h"
 #include "agent/kube/model/decode.h"
 #include "agent/kube/model/encode.h"
+#include "test/agent/annotation_rule.h"
 #include "test/check.h"
 #include <cjson/cJSON.h>
 #include <errno.h>

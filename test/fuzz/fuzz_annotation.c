@@ -5,7 +5,7 @@
  * whatever they say, a refusal is Off and says why in printable text, and every container gets the
  * same verdict.
  */
-#include "agent/annotation/annotation.h"
+#include "test/agent/annotation_rule.h"
 #include "test/fuzz/fuzz.h"
 #include <ctype.h>
 #include <errno.h>
