@@ -544,8 +544,39 @@ static void test_least_quota(enum cgroup_driver driver, usec_t period, bool lost
 	rig_close(&r);
 }
 
+/* Periods that a whole percent of a CPU is no whole number of microseconds of. */
+static void test_odd_period(enum cgroup_driver driver, usec_t period, uint64_t milli)
+{
+	struct rig_pod *p;
+	struct rig r;
+
+	rig_open(&r, "");
+	r.cfs_period = period;
+	p = rig_pod_add(&r, driver, "web-0");
+	rig_container_add(&r, p, "app", milli, 64 * MIB);
+	p->mode = "Auto";
+	CHECK_EQ(rig_start(&r), 0);
+	rig_pod_put(&r, p);
+	rig_run(&r, 10, burn_1);
+	rig_run(&r, 10, burn_700);
+	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED] + r.events[EVENT_DRIFT_ADOPTED] +
+			 r.events[EVENT_DRIFT_GAVE_WAY],
+		 0);
+	rig_close(&r);
+}
+
+static void test_odd_periods(void)
+{
+	static const usec_t periods[] = {3000, 15000, 33000};
+	static const uint64_t millis[] = {5, 15, 100, 333};
+
+	for (size_t i = 0; i < ARRAY_SIZE(periods) * ARRAY_SIZE(millis) * DRIVER_COUNT; i++)
+		test_odd_period(i % DRIVER_COUNT, periods[i / 8], millis[i / 2 % 4]);
+}
+
 int main(void)
 {
+	test_odd_periods();
 	for (int i = 0; i < 8; i++)
 		test_least_quota(i & 1 ? DRIVER_SYSTEMD : DRIVER_CGROUPFS,
 				 i & 2 ? 5000 : CPU_PERIOD_DEFAULT_USEC, i & 4);
