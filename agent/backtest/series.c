@@ -142,7 +142,8 @@ static const char *read_header(struct reader *r, const char *line, size_t size)
 	return "the first line is not time,cpu_cores[,memory_bytes] or timestamp,value";
 }
 
-/* Nothing ran, or was recorded, in a gap: the sample before it holds as long as the one before. */
+/* Nothing ran, or was recorded, in a gap: the sample before it holds as long as the one before. How
+ * long one alone at the start holds is not known. */
 static const char *place_time(struct series *s, usec_t *at)
 {
 	usec_t last, usual;
@@ -153,10 +154,10 @@ static const char *place_time(struct series *s, usec_t *at)
 	if (*at < last + s->left_out_usec + BACKTEST_PERIOD_USEC)
 		return "the time is not at least 0.1 s after the one before it";
 	*at -= s->left_out_usec;
-	if (*at - last > USEC_PER_DAY && s->count == 1)
-		return "the time is more than a day after the first";
 	if (*at - last > USEC_PER_DAY) {
-		usual = last - s->samples[s->count - 2].at;
+		usual = s->count > 1 ? last - s->samples[s->count - 2].at : 0;
+		s->count -= usual == 0;
+		s->lone += usual == 0;
 		s->gaps++;
 		s->left_out_usec += *at - last - usual;
 		*at = last + usual;
@@ -246,8 +247,9 @@ static int read_lines(struct reader *r, const char *text, size_t size, struct se
 	}
 	if (r->s.count >= 2)
 		return 0;
-	e->line++;
-	e->what = "fewer than two samples";
+	e->line += r->s.lone == 0;
+	e->what = r->s.lone == 0 ? "fewer than two samples"
+				 : "the time is more than a day after the first";
 	return -EBADMSG;
 }
 

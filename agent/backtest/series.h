@@ -16,6 +16,7 @@ struct series {
 	size_t count;
 	bool memory;
 	size_t gaps; /* left out */
+	size_t lone; /* samples left out with them */
 	usec_t left_out_usec;
 };
 

@@ -100,8 +100,10 @@ static int run_file(const struct ctl *c, int number, struct backtest_report *ret
 	if (r != CTL_OK)
 		return r;
 	if (s.gaps > 0)
-		fprintf(c->err, "%s: left out %s without a sample (gaps of more than a day: %zu)\n",
-			file, human_span(s.left_out_usec, span), s.gaps);
+		fprintf(c->err,
+			"%s: left out %s without a sample (gaps of more than a day: %zu)%s\n", file,
+			human_span(s.left_out_usec, span), s.gaps,
+			s.lone > 0 ? ", and one sample alone before them" : "");
 	t = (struct backtest_trace){
 		.samples = s.samples,
 		.count = s.count,

@@ -57,6 +57,14 @@ static void test_gaps(void)
 	for (size_t i = 0; i < 6; i++)
 		CHECK_EQ(s.samples[i].at, i * USEC_PER_MIN);
 	series_drop(&s);
+	/* A recording began with one sample, and went on two days later. */
+	CHECK_EQ(parse("time,cpu_cores\n0,1\n172800,2\n172860,3\n", 0, &s, &e), 0);
+	CHECK_EQ(s.count, 2);
+	CHECK_EQ(s.gaps, 1);
+	CHECK_EQ(s.lone, 1);
+	CHECK_EQ(s.samples[0].micro_cores, 2000000);
+	CHECK_EQ(s.samples[1].at - s.samples[0].at, USEC_PER_MIN);
+	series_drop(&s);
 	CHECK_EQ(parse("time,cpu_cores\n0,1\n60,1\n172860,2\n172800,2\n", 0, &s, &e), -EBADMSG);
 	CHECK_EQ(e.line, 5);
 }
