@@ -7,7 +7,7 @@
 #include <string.h>
 #include <yaml.h>
 
-#define KEY_MAX 64
+#define KEY_MAX 1024
 
 struct builder {
 	yaml_parser_t parser;

@@ -123,7 +123,9 @@ static void test_accepted(void)
 	struct kube_config c;
 
 	CHECK_EQ(parse(FULL(", certificate-authority: ca.crt, tls-server-name: n, proxy-url: "
-			    "'http://p:3128', unknown: [1]",
+			    "'http://p:3128', unknown: [1], "
+			    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+			    ": 1",
 			    "tokenFile: ../t, token: " SECRET),
 		       &c, &err),
 		 0);
@@ -275,6 +277,13 @@ static void test_load(void)
 	snprintf(list, sizeof list, "%s/t", folder);
 	CHECK_STR(c.token_file, list);
 	kube_config_free(&c);
+	/* One that is missing is none; two are not merged. */
+	snprintf(list, sizeof list, "/no/such/file:%s/config", folder);
+	CHECK_EQ(kube_config_load(list, NULL, &c, &err), 0);
+	kube_config_free(&c);
+	snprintf(list, sizeof list, "%s/config:%s/config", folder, folder);
+	CHECK_EQ(kube_config_load(list, NULL, &c, &err), -EINVAL);
+	CHECK(strstr(err.text, "are not merged") != NULL);
 	CHECK_EQ(kube_config_load("/no/such/file", NULL, &c, &err), -ENOENT);
 	CHECK_STR(err.text, "/no/such/file: No such file or directory");
 	CHECK_EQ(kube_config_load(folder, NULL, &c, &err), -EINVAL);

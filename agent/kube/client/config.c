@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define KUBECONFIG_BYTES_MAX MIB
 
@@ -140,28 +141,33 @@ int kube_config_in_cluster(const char *host, const char *port, const char *dir,
 int kube_config_load(const char *path, const char *context, struct kube_config *ret,
 		     struct kube_config_error *err)
 {
-	OWN(drop_free) char *first = NULL;
-	const char *start = path + strspn(path, ":");
-	const char *slash;
+	OWN(drop_free) char *list = strdup(path);
+	char *rest = list, *file = NULL, *name, *text = NULL;
 	char folder[PATH_MAX];
-	char *text = NULL;
+	const char *slash;
 	int r;
 
-	first = strndup(start, strcspn(start, ":"));
-	if (first == NULL)
-		return kube_config_say(err, -ENOMEM, "out of memory");
-	if (first[0] == '\0')
-		return kube_config_say(err, -ENOENT, "kubeconfig: no file is named");
-	r = credential_read(first, KUBECONFIG_BYTES_MAX, &text);
+	/* As kubectl, past those that are not there. */
+	while ((name = strsep(&rest, ":")) != NULL) {
+		if (name[0] == '\0' || (file != NULL && access(name, F_OK) < 0))
+			continue;
+		if (file != NULL && access(file, F_OK) == 0)
+			return kube_config_say(err, -EINVAL, "%s: files are not merged, name one",
+					       path);
+		file = name;
+	}
+	if (file == NULL)
+		return kube_config_say(err, list != NULL ? -ENOENT : -ENOMEM,
+				       list != NULL ? "kubeconfig: no file is named"
+						    : "out of memory");
+	r = credential_read(file, KUBECONFIG_BYTES_MAX, &text);
 	if (r < 0)
-		return kube_config_say(err, r, "%s: %s", first, strerror(-r));
-	slash = strrchr(first, '/');
-	if (slash == NULL)
-		strcpy(folder, ".");
-	else
-		snprintf(folder, sizeof folder, "%.*s", (int)(slash - first), first);
-	r = kube_config_parse(&(struct kube_config_text){first, folder, text, strlen(text)},
-			      context, ret, err);
+		return kube_config_say(err, r, "%s: %s", file, strerror(-r));
+	slash = strrchr(file, '/');
+	snprintf(folder, sizeof folder, "%.*s", slash != NULL ? (int)(slash - file) : 1,
+		 slash != NULL ? file : ".");
+	r = kube_config_parse(&(struct kube_config_text){file, folder, text, strlen(text)}, context,
+			      ret, err);
 	credential_wipe(text);
 	return r;
 }

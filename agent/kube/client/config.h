@@ -46,6 +46,6 @@ struct kube_config_text {
  * supported (exec, auth-provider ...). */
 int kube_config_parse(const struct kube_config_text *from, const char *context,
 		      struct kube_config *ret, struct kube_config_error *err);
-/* path: a file, or $KUBECONFIG's list, of which the first counts. */
+/* path: a file, or $KUBECONFIG's list, of which one may be there. */
 int kube_config_load(const char *path, const char *context, struct kube_config *ret,
 		     struct kube_config_error *err);
