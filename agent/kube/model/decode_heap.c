@@ -23,33 +23,26 @@ struct variable {
 	void (*take)(struct heap_options *h, const char *value);
 };
 /* clang-format off */
+#define WORDS(name) {name, heap_words}
 static const struct variable before[] = {
 	/* What an image's script writes to a file of options, or takes where no options say more. */
-	{"ELASTICSEARCH_HEAP_SIZE", heap_jvm_size}, {"OPENSEARCH_HEAP_SIZE", heap_jvm_size},
-	{"ES_HEAP_SIZE", heap_jvm_size}, {"LS_HEAP_SIZE", heap_jvm_size},
-	{"ZK_HEAP_SIZE", heap_jvm_size}, {"ZOO_HEAP_SIZE", heap_jvm_mib},
-	{"JAVA_TOOL_OPTIONS", heap_words}, {"JDK_JAVA_OPTIONS", heap_words},
-	{"JAVA_OPTS", heap_words}, {"JAVA_OPTIONS", heap_words}, {"JAVA_ARGS", heap_words},
-	{"JVM_OPTS", heap_words}, {"JVM_ARGS", heap_words}, {"JAVA_OPTS_APPEND", heap_words},
-	{"KAFKA_HEAP_OPTS", heap_words}, {"KAFKA_OPTS", heap_words},
-	{"ES_JAVA_OPTS", heap_words}, {"OPENSEARCH_JAVA_OPTS", heap_words},
-	{"LS_JAVA_OPTS", heap_words}, {"CATALINA_OPTS", heap_words},
-	/* cassandra-env.sh: behind JVM_OPTS */
-	{"MAX_HEAP_SIZE", heap_jvm_size}, {"JVM_EXTRA_OPTS", heap_words},
-	/* bin/solr: SOLR_HEAP counts where both are set */
-	{"SOLR_JAVA_MEM", heap_words}, {"SOLR_HEAP", heap_jvm_size}, {"SOLR_OPTS", heap_words},
+	{"ELASTICSEARCH_HEAP_SIZE", heap_jvm_size}, {"OPENSEARCH_HEAP_SIZE", heap_jvm_size}, {"ES_HEAP_SIZE", heap_jvm_size},
+	{"LS_HEAP_SIZE", heap_jvm_size}, {"ZK_HEAP_SIZE", heap_jvm_size}, {"ZOO_HEAP_SIZE", heap_jvm_mib},
+	WORDS("JAVA_TOOL_OPTIONS"), WORDS("JDK_JAVA_OPTIONS"), WORDS("JAVA_OPTS"), WORDS("JAVA_OPTIONS"), WORDS("JAVA_ARGS"),
+	WORDS("JVM_OPTS"), WORDS("JVM_ARGS"), WORDS("JAVA_OPTS_APPEND"), WORDS("KAFKA_HEAP_OPTS"), WORDS("KAFKA_OPTS"),
+	WORDS("ES_JAVA_OPTS"), WORDS("OPENSEARCH_JAVA_OPTS"), WORDS("LS_JAVA_OPTS"), WORDS("CATALINA_OPTS"),
+	/* cassandra-env.sh: behind JVM_OPTS. bin/solr: SOLR_HEAP counts where both are set. */
+	{"MAX_HEAP_SIZE", heap_jvm_size}, WORDS("JVM_EXTRA_OPTS"),
+	WORDS("SOLR_JAVA_MEM"), {"SOLR_HEAP", heap_jvm_size}, WORDS("SOLR_OPTS"),
 	/* zkEnv.sh, zkServer.sh */
-	{"ZK_SERVER_HEAP", heap_jvm_mib}, {"ZK_SERVER_JVMFLAGS", heap_words},
-	{"SERVER_JVMFLAGS", heap_words}, {"JVMFLAGS", heap_words},
-	{"NODE_OPTIONS", heap_words}, {"GOMEMLIMIT", heap_go_limit},
+	{"ZK_SERVER_HEAP", heap_jvm_mib}, WORDS("ZK_SERVER_JVMFLAGS"), WORDS("SERVER_JVMFLAGS"), WORDS("JVMFLAGS"),
+	WORDS("NODE_OPTIONS"), {"GOMEMLIMIT", heap_go_limit},
 	/* The name before .NET 6, then the name since. */
-	{"COMPlus_GCHeapHardLimit", heap_dotnet_limit},
-	{"COMPlus_GCHeapHardLimitPercent", heap_dotnet_percent},
-	{"DOTNET_GCHeapHardLimit", heap_dotnet_limit},
-	{"DOTNET_GCHeapHardLimitPercent", heap_dotnet_percent},
+	{"COMPlus_GCHeapHardLimit", heap_dotnet_limit}, {"COMPlus_GCHeapHardLimitPercent", heap_dotnet_percent},
+	{"DOTNET_GCHeapHardLimit", heap_dotnet_limit}, {"DOTNET_GCHeapHardLimitPercent", heap_dotnet_percent},
 };
 /* clang-format on */
-static const struct variable last = {"_JAVA_OPTIONS", heap_words};
+static const struct variable last = WORDS("_JAVA_OPTIONS");
 
 struct reader {
 	struct field env;
