@@ -1,9 +1,487 @@
 // SPDX-License-Identifier: Apache-2.0
+#define SD_JOURNAL_SUPPRESS_LOCATION
 #include "agent/journal/event.h"
+#include "agent/base/escape.h"
+#include "agent/base/listen.h"
+#include "agent/base/time_text.h"
 #include "policy/base/quantity.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <syslog.h>
+#include <systemd/sd-journal.h>
+#include <unistd.h>
+
+const struct event_value_info event_values[EVENT_VALUE_COUNT] = {
+	[VALUE_NAMESPACE] = {"VSCALED_NAMESPACE", "namespace"},
+	[VALUE_POD] = {"VSCALED_POD", "pod"},
+	[VALUE_CONTAINER] = {"VSCALED_CONTAINER", "container"},
+	[VALUE_UNIT] = {"VSCALED_UNIT", "unit"},
+	[VALUE_CGROUP] = {"VSCALED_CGROUP", "cgroup"},
+	[VALUE_RESOURCE] = {"VSCALED_RESOURCE", "resource"},
+	[VALUE_FROM] = {"VSCALED_FROM", "from"},
+	[VALUE_TO] = {"VSCALED_TO", "to"},
+	[VALUE_REASON] = {"VSCALED_REASON", "reason"},
+	[VALUE_BY] = {"VSCALED_BY", "by"},
+	[VALUE_MODE] = {"VSCALED_MODE", "mode"},
+	[VALUE_FILE] = {"VSCALED_FILE", "file"},
+	[VALUE_COUNT_OF] = {"VSCALED_COUNT", "count"},
+	[VALUE_SPAN] = {"VSCALED_SPAN_USEC", "span"},
+	[VALUE_OWN] = {"VSCALED_OWN_USEC", "own"},
+	[VALUE_ERROR] = {"ERRNO", "error"},
+	[VALUE_DETAIL] = {"VSCALED_DETAIL", "detail"},
+	[VALUE_VERSION] = {"VSCALED_VERSION", "version"},
+	[VALUE_HINT] = {"VSCALED_HINT", "hint"},
+	[VALUE_OUTCOME] = {"VSCALED_OUTCOME", "outcome"},
+	[VALUE_REPEATED] = {"VSCALED_REPEATED", "repeated"},
+};
+
+#define F(value) (1u << VALUE_##value)
+#define WHO      (F(NAMESPACE) | F(POD) | F(CONTAINER) | F(UNIT) | F(CGROUP))
+#define CHANGE   (F(RESOURCE) | F(FROM) | F(TO) | F(REASON) | F(DETAIL))
+#define TOOK     (F(SPAN) | F(OWN))
+
+const struct event_info event_table[EVENT_KIND_COUNT] = {
+#define EVENT(kind, name, priority, burst, values, id, message)                                    \
+	[EVENT_##kind] = {name, id, priority, values, burst, message},
+#include "agent/journal/event_list.h"
+#undef EVENT
+};
+
+/* --- an event as text: the message, a logfmt line, a JSON line */
+
+#define WHO_SIZE 512
+
+/* Text that grows in a given buffer, always terminated; what does not fit is marked. */
+struct text {
+	char *start;
+	size_t size;
+	size_t used;
+	bool cut;
+};
+
+static struct text text_in(char *buf, size_t size)
+{
+	buf[0] = '\0';
+	return (struct text){.start = buf, .size = size};
+}
+
+static void add_bytes(struct text *t, const char *s, size_t n)
+{
+	if (n > t->size - 1 - t->used) {
+		n = t->size - 1 - t->used;
+		t->cut = true;
+	}
+	memcpy(t->start + t->used, s, n);
+	t->used += n;
+	t->start[t->used] = '\0';
+}
+
+static void event_text_add(struct text *t, const char *s)
+{
+	add_bytes(t, s, strlen(s));
+}
+
+static const char *human_of(const struct event_record *e, enum event_value v)
+{
+	const struct event_pair *p = &e->values[v];
+
+	return p->human ? p->human : p->exact;
+}
+
+/* "ns/pod/container", else the unit, else the cgroup; NULL: the event is about none. */
+static const char *who_of(const struct event_record *e, char buf[static WHO_SIZE])
+{
+	const struct event_pair *v = e->values;
+
+	if (v[VALUE_POD].exact) {
+		snprintf(buf, WHO_SIZE, "%s/%s%s%s",
+			 v[VALUE_NAMESPACE].exact ? v[VALUE_NAMESPACE].exact : "?",
+			 v[VALUE_POD].exact, v[VALUE_CONTAINER].exact ? "/" : "",
+			 v[VALUE_CONTAINER].exact ? v[VALUE_CONTAINER].exact : "");
+		return buf;
+	}
+	return v[VALUE_UNIT].exact ? v[VALUE_UNIT].exact : v[VALUE_CGROUP].exact;
+}
+
+static const char *placeholder(const struct event_record *e, const char *name, size_t len,
+			       char buf[static WHO_SIZE])
+{
+	if (len == 3 && memcmp(name, "who", 3) == 0)
+		return who_of(e, buf);
+	if (len == 3 && memcmp(name, "why", 3) == 0)
+		return e->why;
+	for (size_t i = 0; i < EVENT_VALUE_COUNT; i++)
+		if (strlen(event_values[i].key) == len &&
+		    memcmp(event_values[i].key, name, len) == 0)
+			return human_of(e, (enum event_value)i);
+	return NULL;
+}
+
+/* Fills in one stretch of a message without brackets; false: a value is missing ("?" then). */
+static bool expand(struct text *t, const struct event_record *e, const char *from, const char *to)
+{
+	bool whole = true;
+
+	while (from < to) {
+		const char *open = memchr(from, '{', (size_t)(to - from));
+		const char *close = open ? memchr(open, '}', (size_t)(to - open)) : NULL;
+		char buf[WHO_SIZE];
+		const char *value;
+
+		if (close == NULL) {
+			add_bytes(t, from, (size_t)(to - from));
+			break;
+		}
+		add_bytes(t, from, (size_t)(open - from));
+		value = placeholder(e, open + 1, (size_t)(close - open - 1), buf);
+		event_text_add(t, value ? value : "?");
+		whole &= value != NULL;
+		from = close + 1;
+	}
+	return whole;
+}
+
+static void expand_optional(struct text *t, const struct event_record *e, const char *from,
+			    const char *to)
+{
+	size_t before = t->used;
+
+	if (expand(t, e, from, to))
+		return;
+	t->used = before;
+	t->start[before] = '\0';
+}
+
+static void blank_controls(char *s)
+{
+	for (; *s; s++)
+		if ((unsigned char)*s < ' ' || *s == 127)
+			*s = ' ';
+}
+
+void event_text_message(const struct event_record *e, size_t size, char *ret)
+{
+	struct text t = text_in(ret, size);
+	const char *at = event_table[e->kind].message;
+	const char *end = at + strlen(at);
+	const char *repeated = e->values[VALUE_REPEATED].exact;
+
+	while (at < end) {
+		const char *open = memchr(at, '[', (size_t)(end - at));
+		const char *close = open ? memchr(open, ']', (size_t)(end - open)) : NULL;
+
+		if (close == NULL) {
+			expand(&t, e, at, end);
+			break;
+		}
+		expand(&t, e, at, open);
+		expand_optional(&t, e, open + 1, close);
+		at = close + 1;
+	}
+	if (repeated) {
+		event_text_add(&t, " [and ");
+		event_text_add(&t, repeated);
+		event_text_add(&t, " more like it before]");
+	}
+	blank_controls(ret);
+}
+
+/* "info" and so on of a syslog priority. */
+static const char *event_level_name(int priority)
+{
+	static const char *const names[] = {"emerg",   "alert",  "crit", "error",
+					    "warning", "notice", "info", "debug"};
+
+	return names[priority & 7];
+}
+
+/* A JSON string; logfmt readers accept the same. */
+static void add_quoted(struct text *t, const char *s)
+{
+	event_text_add(t, "\"");
+	while (*s) {
+		size_t n = escape_utf8_length(s, strnlen(s, 4));
+		char escape[8];
+
+		if (n == 0) {
+			event_text_add(t, "\xef\xbf\xbd");
+			s++;
+			continue;
+		}
+		if (*s == '"' || *s == '\\') {
+			event_text_add(t, "\\");
+			add_bytes(t, s, 1);
+		} else if ((unsigned char)*s < ' ' || *s == 127) {
+			snprintf(escape, sizeof escape, "\\u%04x", (unsigned char)*s);
+			event_text_add(t, escape);
+		} else {
+			add_bytes(t, s, n);
+		}
+		s += n;
+	}
+	event_text_add(t, "\"");
+}
+
+static bool is_plain(const char *s)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789-_./:@+";
+
+	return *s && s[strspn(s, plain)] == '\0';
+}
+
+static void add_logfmt(struct text *t, const char *key, const char *value)
+{
+	if (t->used > 0)
+		event_text_add(t, " ");
+	event_text_add(t, key);
+	event_text_add(t, "=");
+	if (is_plain(value))
+		event_text_add(t, value);
+	else
+		add_quoted(t, value);
+}
+
+static void add_json(struct text *t, const char *key, const char *value)
+{
+	event_text_add(t, t->used > 0 ? "," : "{");
+	add_quoted(t, key);
+	event_text_add(t, ":");
+	add_quoted(t, value);
+}
+
+static void format_line(const struct event_record *e, usec_t real_usec, struct text *t,
+			void (*put)(struct text *, const char *, const char *))
+{
+	char message[EVENT_MESSAGE_SIZE], stamp[TIME_TEXT_SIZE];
+	char id[SD_ID128_STRING_MAX];
+
+	event_text_message(e, sizeof message, message);
+	put(t, "ts", time_text(real_usec, 3, stamp));
+	put(t, "level", event_level_name(event_table[e->kind].priority));
+	put(t, "msg", message);
+	put(t, "event", event_table[e->kind].name);
+	put(t, "id", sd_id128_to_string(event_table[e->kind].id, id));
+	for (size_t i = 0; i < EVENT_VALUE_COUNT; i++)
+		if (e->values[i].exact)
+			put(t, event_values[i].key, e->values[i].exact);
+}
+
+int event_text_logfmt(const struct event_record *e, usec_t real_usec, size_t size, char *ret)
+{
+	struct text t = text_in(ret, size);
+
+	format_line(e, real_usec, &t, add_logfmt);
+	event_text_add(&t, "\n");
+	return t.cut ? -ENOBUFS : 0;
+}
+
+int event_text_json(const struct event_record *e, usec_t real_usec, size_t size, char *ret)
+{
+	struct text t = text_in(ret, size);
+
+	format_line(e, real_usec, &t, add_json);
+	event_text_add(&t, "}\n");
+	return t.cut ? -ENOBUFS : 0;
+}
+
+/* --- where it goes: the journal, stderr */
+
+/* MESSAGE, MESSAGE_ID, PRIORITY, SYSLOG_IDENTIFIER, VSCALED_EVENT */
+#define FIXED_FIELDS 5
+
+static struct event_log fallback = {.lines = true, .fd = STDERR_FILENO};
+static struct event_log *current = &fallback;
+
+/* FNV-1a, 64 bit; parts are set apart by a byte that is in none of them. */
+uint64_t event_limit_key(uint32_t kind, const char *const *parts)
+{
+	uint64_t hash = (14695981039346656037ULL ^ kind) * 1099511628211ULL;
+
+	for (; *parts; parts++) {
+		for (const char *c = *parts; *c; c++)
+			hash = (hash ^ (unsigned char)*c) * 1099511628211ULL;
+		hash = (hash ^ '\n') * 1099511628211ULL;
+	}
+	return hash ? hash : 1;
+}
+
+static struct event_limit_slot *slot_of(struct event_limit *l, uint64_t key)
+{
+	struct event_limit_slot *oldest = &l->slots[0];
+
+	for (size_t i = 0; i < EVENT_LIMIT_SLOTS; i++) {
+		struct event_limit_slot *s = &l->slots[i];
+
+		if (s->key == key)
+			return s;
+		if (oldest->key != 0 && (s->key == 0 || s->began < oldest->began))
+			oldest = s;
+	}
+	*oldest = (struct event_limit_slot){0};
+	return oldest;
+}
+
+bool event_limit_pass(struct event_limit *l, uint64_t key, uint32_t burst, usec_t now,
+		      uint32_t *ret_held)
+{
+	struct event_limit_slot *s;
+
+	if (burst == 0) {
+		*ret_held = 0;
+		return true;
+	}
+	s = slot_of(l, key);
+	if (s->key == 0 || now >= s->began + EVENT_LIMIT_WINDOW)
+		*s = (struct event_limit_slot){.key = key, .began = now, .held = s->held};
+	if (s->shown >= burst) {
+		s->held++;
+		return false;
+	}
+	*ret_held = s->held;
+	s->shown++;
+	s->held = 0;
+	return true;
+}
+
+/* $JOURNAL_STREAM names the device and inode of the stream that journald reads. */
+static bool is_journal_stream(int fd)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat st;
+
+	if (stream == NULL || sscanf(stream, "%llu:%llu", &device, &inode) != 2 ||
+	    fstat(fd, &st) < 0)
+		return false;
+	return st.st_dev == device && st.st_ino == inode;
+}
+
+int event_log_open(struct event_log *l, const struct event_log_options *o)
+{
+	const char *path = o->journal_socket ? o->journal_socket : "/run/systemd/journal/socket";
+	bool journal = o->target != EVENT_TARGET_STDERR && listen_probe(path, SOCK_DGRAM) == 0;
+
+	*l = (struct event_log){
+		.journal = journal,
+		/* A terminal and a container's log show the lines too; a stream into the journal
+		   would get the same entry twice. */
+		.lines = !journal ||
+			 (o->target == EVENT_TARGET_AUTO && !is_journal_stream(STDERR_FILENO)),
+		.prefix = !journal && is_journal_stream(STDERR_FILENO),
+		.format = o->format,
+		.fd = STDERR_FILENO,
+	};
+	return o->target == EVENT_TARGET_JOURNAL && !journal ? -ENOTCONN : 0;
+}
+
+void event_log_use(struct event_log *l)
+{
+	current = l ? l : &fallback;
+}
+
+void event_log_time(struct event_log *l, usec_t boot_usec, usec_t real_usec)
+{
+	l->boot_usec = boot_usec;
+	l->real_usec = real_usec;
+}
+
+struct fields {
+	struct iovec iov[FIXED_FIELDS + EVENT_VALUE_COUNT];
+	int count;
+	char buf[EVENT_LINE_SIZE];
+	size_t used;
+};
+
+static void add_field(struct fields *f, const char *name, const char *value)
+{
+	size_t left = sizeof f->buf - f->used;
+	int n = snprintf(f->buf + f->used, left, "%s=%s", name, value);
+
+	if (n < 0)
+		return;
+	if ((size_t)n >= left)
+		n = (int)left - 1; /* cut: better short than not at all */
+	f->iov[f->count++] = (struct iovec){f->buf + f->used, (size_t)n};
+	f->used += (size_t)n;
+}
+
+static void send_journal(const struct event_record *e, const char *message)
+{
+	const struct event_info *info = &event_table[e->kind];
+	char id[SD_ID128_STRING_MAX], priority[12];
+	struct fields f;
+
+	f.count = 0;
+	f.used = 0;
+	snprintf(priority, sizeof priority, "%d", info->priority);
+	add_field(&f, "MESSAGE", message);
+	add_field(&f, "MESSAGE_ID", sd_id128_to_string(info->id, id));
+	add_field(&f, "PRIORITY", priority);
+	add_field(&f, "SYSLOG_IDENTIFIER", "vscaled");
+	add_field(&f, "VSCALED_EVENT", info->name);
+	for (size_t i = 0; i < EVENT_VALUE_COUNT; i++)
+		if (e->values[i].exact)
+			add_field(&f, event_values[i].field, e->values[i].exact);
+	/* There is no other place to report a failure to. */
+	(void)sd_journal_sendv(f.iov, f.count);
+}
+
+static void send_line(const struct event_log *l, const struct event_record *e)
+{
+	char line[EVENT_LINE_SIZE + 8];
+	size_t at = 0;
+
+	if (l->prefix)
+		at = (size_t)snprintf(line, sizeof line, "<%d>", event_table[e->kind].priority);
+	if (l->format == EVENT_FORMAT_JSON)
+		event_text_json(e, l->real_usec, sizeof line - at, line + at);
+	else
+		event_text_logfmt(e, l->real_usec, sizeof line - at, line + at);
+	(void)!write(l->fd, line, strlen(line));
+}
+
+static uint64_t key_of(const struct event_record *e)
+{
+	const char *parts[] = {
+		e->values[VALUE_NAMESPACE].exact ?: "", e->values[VALUE_POD].exact ?: "",
+		e->values[VALUE_CONTAINER].exact ?: "", e->values[VALUE_UNIT].exact ?: "",
+		e->values[VALUE_RESOURCE].exact ?: "",  NULL,
+	};
+
+	return event_limit_key(e->kind, parts);
+}
+
+/* Shows an event unless its kind is held back for its subject. */
+static void event_log_emit(struct event_record *e)
+{
+	struct event_log *l = current;
+	char message[EVENT_MESSAGE_SIZE], repeated[12];
+	uint32_t held;
+
+	if (!event_limit_pass(&l->limit, key_of(e), event_table[e->kind].burst, l->boot_usec,
+			      &held))
+		return;
+	if (held > 0) {
+		snprintf(repeated, sizeof repeated, "%u", held);
+		e->values[VALUE_REPEATED].exact = repeated;
+	}
+	event_text_message(e, sizeof message, message);
+	if (l->record)
+		l->record(l->record_ctx, e, message);
+	if (l->journal)
+		send_journal(e, message);
+	if (l->lines)
+		send_line(l, e);
+	e->values[VALUE_REPEATED].exact = NULL;
+}
+
+/* --- what vscaled logs */
 
 #define NUMBER_SIZE 32
 

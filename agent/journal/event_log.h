@@ -2,8 +2,32 @@
 /* Writes events to the native journal, or as one line each to stderr, or to a recorder in tests. */
 #pragma once
 
-#include "agent/journal/event_text.h"
+#include "agent/journal/event_table.h"
+#include "policy/base/base.h"
 #include <stdbool.h>
+#include <stddef.h>
+
+#define EVENT_MESSAGE_SIZE 1024
+#define EVENT_LINE_SIZE    8192
+
+/* One value twice: exact for fields, readable for messages. exact NULL: there is none. */
+struct event_pair {
+	const char *exact;
+	const char *human; /* NULL: as exact */
+};
+
+/* Everything one event says; strings are borrowed. */
+struct event_record {
+	enum event_kind kind;
+	struct event_pair values[EVENT_VALUE_COUNT];
+	const char *why; /* what {why} stands for, or NULL */
+};
+
+/* One line without control characters, cut to the size. */
+void event_text_message(const struct event_record *e, size_t size, char *ret);
+/* A line with its line break. real_usec: since 1970. -ENOBUFS: too long. */
+int event_text_logfmt(const struct event_record *e, usec_t real_usec, size_t size, char *ret);
+int event_text_json(const struct event_record *e, usec_t real_usec, size_t size, char *ret);
 
 enum event_target {
 	EVENT_TARGET_AUTO, /* the journal where its socket answers, and stderr unless that is the
@@ -63,6 +87,3 @@ int event_log_open(struct event_log *l, const struct event_log_options *o);
 void event_log_use(struct event_log *l);
 /* Once per wake-up: sets the time of its events. */
 void event_log_time(struct event_log *l, usec_t boot_usec, usec_t real_usec);
-
-/* Shows an event unless its kind is held back for its subject. For agent/journal/event.c. */
-void event_log_emit(struct event_record *e);

@@ -5,77 +5,11 @@
 #include <stdint.h>
 #include <systemd/sd-id128.h>
 
-/* In the order of the tables in event_table.c, docs/journal.md and systemd/vscaled.catalog. */
 enum event_kind {
-	EVENT_STARTED,
-	EVENT_READY,
-	EVENT_STOPPING,
-	EVENT_CONFIG_LOADED,
-	EVENT_CONFIG_INVALID,
-	EVENT_HOST_UNSUPPORTED,
-	EVENT_NODE_UNSUPPORTED,
-	EVENT_KERNEL_OLD,   /* detail: its release */
-	EVENT_KERNEL_LACKS, /* detail: files and lines */
-	EVENT_PSI_MISSING,
-	EVENT_INOTIFY_MISSING,
-	EVENT_READER_CHOSEN, /* detail: "bpf (scan: loaded, ...)", "text (why)" */
-	EVENT_READER_FAILED, /* it was configured, or in use until now */
-	EVENT_NODE_MEMORY_UNREAD,
-	EVENT_UNIT_MANAGED,
-	EVENT_UNIT_GONE,
-	EVENT_UNIT_UNMANAGED,
-	EVENT_CGROUP_RELEASED,     /* who: as it was taken; detail: whose it is */
-	EVENT_ORIGINALS_RECOVERED, /* detail: the annotation */
-	EVENT_ORIGINALS_UNKNOWN,   /* detail: why */
-	EVENT_ANNOTATION_INVALID,  /* who: the pod; detail: the annotation, what is allowed */
-	EVENT_LIMIT_RAISED,
-	EVENT_LIMIT_LOWERED,
-	EVENT_LIMIT_UNDONE,
-	EVENT_LIMIT_REFUSED, /* from stays, to was not written */
-	EVENT_LIMIT_FAILED,
-	EVENT_CEILING_REACHED, /* to: the ceiling */
-	EVENT_MEMORY_DENIED,   /* from: what the node has memory for; to: what it asked for */
-	EVENT_OOM_KILL,
-	EVENT_WRITER_STUCK,     /* from: memory.max now; error: PID 1 could not be woken */
-	EVENT_DRIFT_REASSERTED, /* from: the external writer's value; to: the held limit */
-	EVENT_DRIFT_ADOPTED,    /* from: the held limit; to: the external writer's value */
-	EVENT_DRIFT_GAVE_WAY,   /* likewise */
-	EVENT_PROPERTY_FAILED,
-	EVENT_PROPERTY_HEADROOM, /* from: in the cgroup; to: what systemd stores */
-	EVENT_REPORT_RATIFIED,   /* who: the pod; count: the generation of its spec */
-	EVENT_REPORT_REFUSED,    /* from: in the cgroup; detail: what the API server said */
-	EVENT_MEMORY_ABOVE_SPEC, /* from: what the spec allows; to: what is in use; detail: why */
-	EVENT_MEMORY_CONTESTED,
-	EVENT_POD_EVICTED, /* who: the pod; detail: why */
-	EVENT_EVICTION_REFUSED,
-	EVENT_ROLLOUT_STOPPED, /* who: a sized pod; detail: the workload, the share, why */
-	EVENT_API_INSECURE,    /* file: the kubeconfig */
-	EVENT_API_LOST,
-	EVENT_API_BACK, /* count: annotated pods */
-	EVENT_NAMESPACES_DENIED,
-	EVENT_LIST_DENIED, /* detail: what, and what follows */
-	EVENT_EVICTIONS_DENIED,
-	EVENT_OBSERVATION_FULL, /* count: the most containers */
-	EVENT_DESCRIPTORS_LOW,  /* count: the most descriptors */
-	EVENT_API_REFUSES,
-	EVENT_API_OBJECT_BAD,
-	EVENT_NODE_NAME_WRONG, /* detail: the name */
-	EVENT_BUS_ABSENT,
-	EVENT_BUS_LOST,
-	EVENT_BUS_BACK,
-	EVENT_FILE_REMOVED, /* file: the lock or the control socket; detail: what follows */
-	EVENT_STATE_UNSAVED,
-	EVENT_STATE_DAMAGED,
-	EVENT_BASELINE_UNSAVED,
-	EVENT_CLOCK_JUMPED,
-	EVENT_RESTORED,
-	EVENT_RESTORE_LEFT, /* from stays; to: the original */
-	EVENT_PAUSED,       /* who empty: everything */
-	EVENT_RESUMED,      /* likewise */
-	EVENT_SLOW_LOOP,
-	EVENT_PAST_ADDED,  /* detail: how many samples, of which time */
-	EVENT_PAST_FAILED, /* file: the server */
-	EVENT_KIND_COUNT,
+#define EVENT(kind, ...) EVENT_##kind,
+#include "agent/journal/event_list.h"
+#undef EVENT
+	EVENT_KIND_COUNT
 };
 
 /* What an event may carry; each is one journal field. */
