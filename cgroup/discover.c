@@ -8,7 +8,6 @@
 #include <linux/magic.h>
 #include <mntent.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>

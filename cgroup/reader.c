@@ -4,7 +4,6 @@
 #include "cgroup/levels.h"
 #include "cgroup/parse.h"
 #include <errno.h>
-#include <stdbool.h>
 
 /* A filler parses one file into the snapshot and sets the bits it filled. */
 

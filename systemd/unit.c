@@ -1,28 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systemd/unit.h"
-#include "systemd/unit_internal.h"
+#include "systemd/unit_queue.h"
+#include "systemd/unit_read.h"
+#include "systemd/unit_watch.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <time.h>
+
+#define UNIT_BUS_MATCHES 7
+
+enum unit_call_kind { CALL_SET, CALL_GET };
+
+struct unit_pending {
+	LIST_ENTRY(unit_pending) link;
+	struct unit_bus *bus;
+	enum unit_call_kind kind;
+	char *unit;
+	sd_bus_slot *slot;
+	struct unit_read *read;
+	usec_t sent_usec;
+	usec_t lag_usec;
+};
+
+struct unit_bus {
+	unsigned refs; /* the owner's, and one per function that calls out */
+	bool closed;   /* by unit_bus_free(): touch nothing but refs */
+	sd_event *event;
+	struct unit_bus_options options;
+	char *private_socket, *system_socket;
+	const struct unit_bus_ops *ops;
+	void *ctx;
+
+	sd_bus *bus; /* NULL: waiting for reconnect_at */
+	bool direct;
+	bool was_answered; /* PID 1 has answered at least once */
+	bool lost;         /* disconnected() was called since then */
+	bool reloading;
+	sd_bus_slot *matches[UNIT_BUS_MATCHES];
+	sd_bus_slot *subscribe;
+
+	sd_event_source *timer;
+	usec_t changed_at, reconnect_at, empty_at; /* UINT64_MAX: not due */
+	usec_t backoff_usec;
+
+	struct unit_queue *queue;
+	struct unit_reader *reader;
+	struct unit_list *list;
+	struct unit_watch watch;
+	LIST_HEAD(, unit_pending) calls;
+};
+
+/* Calls an operation if there is one. */
+#define BUS_CALL(b, op, ...)                                                                       \
+	do {                                                                                       \
+		if ((b)->ops->op)                                                                  \
+			(b)->ops->op((b)->ctx, ##__VA_ARGS__);                                     \
+	} while (0)
+
+/* Keeps the bus in memory for a scope in which a callback may free it. */
+#define BUS_KEEP(b)                                                                                \
+	__attribute__((__unused__)) OWN(unit_bus_unref) struct unit_bus *held_ = unit_bus_ref(b)
 
 #define ALREADY_SUBSCRIBED "org.freedesktop.systemd1.AlreadySubscribed"
 /* Property calls in flight; each ends with a read of the unit, see unit_read.h for the sum. */
 #define WINDOW_SETS 8
 
-void unit_bus_unref(struct unit_bus **at)
+static void unit_bus_unref(struct unit_bus **at)
 {
 	if (--(*at)->refs == 0)
 		free(*at);
 }
 
-struct unit_bus *unit_bus_ref(struct unit_bus *b)
+static struct unit_bus *unit_bus_ref(struct unit_bus *b)
 {
 	b->refs++;
 	return b;
 }
 
-usec_t unit_bus_now(const struct unit_bus *b)
+static usec_t unit_bus_now(const struct unit_bus *b)
 {
 	uint64_t now = 0;
 
@@ -30,7 +87,8 @@ usec_t unit_bus_now(const struct unit_bus *b)
 	return now;
 }
 
-void unit_bus_arm(struct unit_bus *b)
+/* Sets the timer to the earliest thing due. */
+static void unit_bus_arm(struct unit_bus *b)
 {
 	usec_t at = MIN(b->reconnect_at, b->empty_at);
 
@@ -43,6 +101,213 @@ void unit_bus_arm(struct unit_bus *b)
 	sd_event_source_set_time(b->timer, at);
 	sd_event_source_set_enabled(b->timer, SD_EVENT_ONESHOT);
 }
+
+/* --- property calls */
+
+static void unit_calls_pump(struct unit_bus *b);
+
+static struct unit_pending *call_new(struct unit_bus *b, enum unit_call_kind kind, const char *unit)
+{
+	struct unit_pending *c = calloc(1, sizeof *c);
+
+	if (c == NULL)
+		return NULL;
+	c->unit = strdup(unit);
+	if (c->unit == NULL) {
+		free(c);
+		return NULL;
+	}
+	c->bus = b;
+	c->kind = kind;
+	c->sent_usec = unit_bus_now(b);
+	LIST_INSERT_HEAD(&b->calls, c, link);
+	return c;
+}
+
+static void call_free(struct unit_pending *c)
+{
+	LIST_REMOVE(c, link);
+	sd_bus_slot_unref(c->slot);
+	unit_read_cancel(c->read);
+	free(c->unit);
+	free(c);
+}
+
+/* Ends a call and reports its outcome. The caller holds the bus. */
+static void call_finish(struct unit_pending *c, int error, const struct unit_props *stored)
+{
+	struct unit_bus *b = c->bus;
+	OWN(drop_free) char *unit = STEAL(c->unit);
+	enum unit_call_kind kind = c->kind;
+	usec_t lag = c->lag_usec ? c->lag_usec : unit_bus_now(b) - c->sent_usec;
+
+	if (kind == CALL_SET)
+		unit_queue_done(b->queue, unit, unit_bus_now(b));
+	call_free(c);
+	if (kind == CALL_SET)
+		BUS_CALL(b, set_done, unit, error, stored, lag);
+	else
+		BUS_CALL(b, got, unit, error, stored);
+	if (!b->closed)
+		unit_calls_pump(b);
+}
+
+static void on_read(void *ctx, struct unit_read *, int error, struct unit_record *record)
+{
+	struct unit_pending *c = ctx;
+	BUS_KEEP(c->bus);
+
+	c->read = NULL;
+	call_finish(c, error, error ? NULL : &record->props);
+}
+
+static int on_set(sd_bus_message *m, void *userdata, sd_bus_error *)
+{
+	struct unit_pending *c = userdata;
+	BUS_KEEP(c->bus);
+	int r = unit_message_error(m);
+
+	c->lag_usec = MAX(unit_bus_now(c->bus) - c->sent_usec, (usec_t)1);
+	if (r >= 0)
+		r = unit_read_start(c->bus->reader, c->unit, UNIT_READ_PROPS, on_read, c, &c->read);
+	if (r < 0)
+		call_finish(c, r, NULL);
+	return 1;
+}
+
+static int send_set(struct unit_pending *c, const struct unit_call *job)
+{
+	struct unit_bus *b = c->bus;
+	sd_bus_message *m = NULL;
+	int r;
+
+	r = sd_bus_message_new_method_call(b->bus, &m, UNIT_BUS_NAME, UNIT_BUS_PATH,
+					   UNIT_INTERFACE_MANAGER, "SetUnitProperties");
+	if (r >= 0)
+		r = unit_message_append_set(m, c->unit, &job->props, job->mask);
+	/* The queue's deadline covers the read-back too, so the bus needs none. */
+	if (r >= 0)
+		r = sd_bus_call_async(b->bus, &c->slot, m, on_set, c, UINT64_MAX);
+	sd_bus_message_unref(m);
+	return r;
+}
+
+/* Sends what may go. The caller holds the bus. */
+static void unit_calls_pump(struct unit_bus *b)
+{
+	struct unit_call job;
+
+	while (!b->closed && b->bus && unit_queue_take(b->queue, unit_bus_now(b), &job)) {
+		struct unit_pending *c = call_new(b, CALL_SET, job.unit);
+		int r;
+
+		if (c == NULL)
+			break; /* no memory: the queue ends it at its deadline */
+		r = send_set(c, &job);
+		if (r < 0)
+			call_finish(c, r, NULL);
+	}
+	if (!b->closed)
+		unit_bus_arm(b);
+}
+
+static struct unit_pending *find_set(const struct unit_bus *b, const char *unit)
+{
+	struct unit_pending *c;
+
+	LIST_FOREACH (c, &b->calls, link)
+		if (c->kind == CALL_SET && strcmp(c->unit, unit) == 0)
+			return c;
+	return NULL;
+}
+
+static void unit_calls_expire(struct unit_bus *b)
+{
+	const char *expired;
+
+	while (!b->closed && (expired = unit_queue_expire(b->queue, unit_bus_now(b)))) {
+		OWN(drop_free) char *unit = strdup(expired);
+		struct unit_pending *c = find_set(b, expired);
+
+		if (c)
+			call_finish(c, -ETIMEDOUT, NULL);
+		else if (unit)
+			BUS_CALL(b, set_done, unit, -ETIMEDOUT, NULL, b->options.deadline_usec);
+	}
+}
+
+/* Ends every call without a callback. */
+static void unit_calls_drop(struct unit_bus *b)
+{
+	char *unit;
+
+	while (!LIST_EMPTY(&b->calls))
+		call_free(LIST_FIRST(&b->calls));
+	while ((unit = unit_queue_drop(b->queue)))
+		free(unit);
+}
+
+/* Ends every call with an error, and calls its callback. */
+static void unit_calls_fail(struct unit_bus *b, int error)
+{
+	while (!b->closed && !LIST_EMPTY(&b->calls))
+		call_finish(LIST_FIRST(&b->calls), error, NULL);
+	while (!b->closed) {
+		OWN(drop_free) char *unit = unit_queue_drop(b->queue);
+
+		if (unit == NULL)
+			return;
+		BUS_CALL(b, set_done, unit, error, NULL, 0);
+	}
+}
+
+int unit_set(struct unit_bus *b, const char *unit, const struct unit_props *want, uint32_t mask,
+	     bool urgent)
+{
+	struct unit_call job = {.unit = unit, .props = *want, .mask = mask};
+	int r;
+
+	if (unit_interface_of(unit) == NULL)
+		return -EINVAL;
+	if (b->bus == NULL)
+		return -ENOTCONN;
+	r = unit_queue_put(b->queue, &job, urgent, unit_bus_now(b));
+	if (r < 0)
+		return r;
+	/* Sent by the timer, so that no callback runs inside this call. */
+	unit_bus_arm(b);
+	return 0;
+}
+
+void unit_set_forget(struct unit_bus *b, const char *unit)
+{
+	unit_queue_forget(b->queue, unit);
+}
+
+bool unit_set_pending(const struct unit_bus *b, const char *unit)
+{
+	return unit_queue_pending(b->queue, unit);
+}
+
+int unit_get(struct unit_bus *b, const char *unit)
+{
+	struct unit_pending *c;
+	int r;
+
+	if (unit_interface_of(unit) == NULL)
+		return -EINVAL;
+	if (b->bus == NULL)
+		return -ENOTCONN;
+	c = call_new(b, CALL_GET, unit);
+	if (c == NULL)
+		return -ENOMEM;
+	r = unit_read_start(b->reader, unit, UNIT_READ_PROPS, on_read, c, &c->read);
+	if (r < 0)
+		call_free(c);
+	return r;
+}
+
+/* --- connection, signals, listing */
 
 static void schedule_changed(struct unit_bus *b)
 {
@@ -374,17 +639,12 @@ static int copy_options(struct unit_bus *b, const struct unit_bus_options *given
 		       : 0;
 }
 
-/* PID 1 is about to make its socket again, or is too busy to accept a connection. */
-static bool is_busy(int error)
-{
-	return error == -ECONNREFUSED || error == -EAGAIN;
-}
-
 static int first_connection(struct unit_bus *b)
 {
 	int r = open_bus(b);
 
-	if (!is_busy(r))
+	/* PID 1 is about to make its socket again, or is too busy to accept a connection. */
+	if (r != -ECONNREFUSED && r != -EAGAIN)
 		return r;
 	schedule_reconnect(b);
 	return 0;

@@ -227,11 +227,6 @@ int unit_dropin_remove(const char *root, const char *unit, uint32_t mask)
 
 /* --- drop-ins of vscaled --- */
 
-static const char *section_of(const char *unit)
-{
-	return strrchr(unit_interface_of(unit), '.') + 1;
-}
-
 static int unit_dropin_put(char *text, const char *key, uint64_t value, const char *none,
 			   const char *unit)
 {
@@ -258,7 +253,7 @@ int unit_dropin_text(const char *unit, const struct unit_props *p, uint32_t mask
 	snprintf(ret, UNIT_DROPIN_TEXT,
 		 "# Of vscaled: has to come after the other drop-ins. vscalectl restore removes "
 		 "it.\n[%s]\n",
-		 section_of(unit));
+		 strrchr(unit_interface_of(unit), '.') + 1);
 	if (bit == UNIT_DROPIN_CPU && (mask & UNIT_PROP_CPU_QUOTA)) {
 		unit_dropin_put(ret, "CPUQuota", percent_of(p->cpu_quota_per_sec_usec), "", "%");
 		unit_dropin_put(ret, "CPUQuotaPeriodSec", p->cpu_quota_period_usec, "", "us");

@@ -17,3 +17,9 @@ void plan_apply(struct unit_table *t, struct plan *p);
 bool plan_raise(struct unit_table *t, struct plan *p, size_t from);
 /* Raises the level of a pod so that the original of its container can be restored. */
 void pod_make_room(struct managed *m);
+
+/* Memory that is granted and not used goes back to the node. */
+/* After the pass over all: unused grants that others need. */
+void take_back_unused(struct unit_table *t, struct plan *plan);
+/* A limit above the held one, as far as use allows, before it is classified. */
+void take_back_unclassified(struct managed *m);

@@ -10,7 +10,6 @@
 #include "agent/manage/wake.h"
 #include "agent/recorder/recorder.h"
 #include "policy/control/control.h"
-#include <string.h>
 
 /* Converts a wall-clock timestamp to boottime: never later than now. */
 static usec_t stamped_at(const struct wakeup *w, usec_t stamp_real)

@@ -268,7 +268,7 @@ static void property_send(struct managed *m)
 }
 
 /* PID 1 writes memory.high with all that it stores, and lifts a brake that has to stay: it is back
- * with the next wake-up (drift_high.c), for which growth may pass what the runtime may write. */
+ * with the next wake-up (drift_high()), for which growth may pass what the runtime may write. */
 static bool waits_for_brake(const struct managed *m)
 {
 	const struct control *c = &m->control;

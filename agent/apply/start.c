@@ -9,6 +9,7 @@
 #include "agent/apply/stuck.h"
 #include "agent/config/config.h"
 #include "agent/manage/attach.h"
+#include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
@@ -20,7 +21,6 @@
 #include "agent/manage/wake.h"
 #include "policy/control/control.h"
 #include <errno.h>
-#include <string.h>
 
 #define LIMITS_USAGE (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
 
@@ -106,11 +106,6 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 		control_boost_resume(&m->control, m->originals.boost_base_milli);
 }
 
-static bool is_unlimited(const struct limits *l, enum resource r)
-{
-	return (r == RESOURCE_CPU ? l->cpu_quota_usec : l->mem_max) == LIMIT_MAX;
-}
-
 void managed_adopt_limits(struct managed *m)
 {
 	struct plan none = {0};
@@ -122,7 +117,8 @@ void managed_adopt_limits(struct managed *m)
 	control_set_kernel(&m->control, &u.limits);
 	/* A limit that the owner removed meanwhile is adopted as no limit. */
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		if (m->control.resource[r].managed && is_unlimited(&u.limits, r))
+		if (m->control.resource[r].managed &&
+		    (r == RESOURCE_CPU ? u.limits.cpu_quota_usec : u.limits.mem_max) == LIMIT_MAX)
 			control_adopt(&m->control, &u.limits, r, &x);
 	control_take_limits(&m->control, &u.limits);
 	/* Else the next reload of PID 1 restores the former stored property. */
@@ -148,15 +144,6 @@ static void resume_size(struct managed *m)
 	x = daemon_context(m->table, &plan);
 	control_resume(&m->control, &kernel, &x);
 	plan_apply(m->table, &plan);
-}
-
-/* What the daemon finds after its own restart is what it had set. */
-static void take_over(struct managed *m, const struct limits *now)
-{
-	if (!m->originals.touched)
-		return;
-	property_take_over(m, UNIT_PROP_ALL);
-	control_take_over(&m->control, now);
 }
 
 /* The first write to a container does not wait for PID 1, which may be busy for seconds: the files
@@ -213,8 +200,71 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 		control_set_sized(&m->control);
 	managed_set_running(m);
 	message_managed(m);
-	if (first)
-		take_over(m, &u.limits);
-	else
+	if (!first) {
 		resume_size(m);
+	} else if (m->originals.touched) {
+		/* What the daemon finds after its own restart is what it had set. */
+		property_take_over(m, UNIT_PROP_ALL);
+		control_take_over(&m->control, &u.limits);
+	}
+}
+
+/* --- another rule: a configuration that was read again, unit by unit --- */
+
+/* A resource that was managed is not managed by the new rule. */
+static bool takes_away(const struct policy_rule *old, const struct policy_rule *rule)
+{
+	if (old->mode == MODE_OFF)
+		return false;
+	return rule->mode == MODE_OFF || (old->resources & ~rule->resources) != 0;
+}
+
+static const char *takes_away_text(const struct managed *m)
+{
+	if (m->pod == NULL)
+		return "the configuration no longer sizes it";
+	switch (m->container.rule.rollout) {
+	case ROLLOUT_STOPPED:
+		return "its rollout was stopped";
+	case ROLLOUT_UNSIZED:
+		return "it is not in the share of its rollout";
+	default:
+		return "its annotations no longer size it";
+	}
+}
+
+void rule_apply(struct managed *m, const struct policy_rule *rule)
+{
+	struct policy_rule old = m->control.rule;
+	bool back = m->state == UNIT_UNMANAGED;
+
+	if (m->control.started_at == 0 || back) {
+		release_end(m);
+		managed_set_state(m, UNIT_WAITING, m->state_reason);
+		managed_reattach(m);
+		return;
+	}
+	if (m->state == UNIT_RESTORED) {
+		control_set_rule(&m->control, rule);
+		return;
+	}
+	if (policy_rule_equal(&old, rule))
+		return;
+	if (m->state == UNIT_GAVE_WAY && !rule->freeze) {
+		managed_set_state(m, UNIT_MANAGED, NULL);
+		control_end_suspension(&m->control);
+		drift_forget_writers(m);
+	}
+	control_set_rule(&m->control, rule);
+	if (rule->mode == MODE_INITIAL && old.mode != MODE_INITIAL)
+		control_set_sized(&m->control);
+	/* It must not stay below the owner's value. */
+	if (old.mode == MODE_AUTO && rule->mode == MODE_INITIAL && m->cgroup.cg != NULL)
+		release_put_back(m, RESOURCE_MEMORY, m->control.resource[RESOURCE_MEMORY].original,
+				 REASON_RESTORE);
+	if (takes_away(&old, rule))
+		lifecycle_release(m, takes_away_text(m));
+	else if (rule->mode != MODE_OFF && m->cgroup.cg != NULL &&
+		 (!m->originals.saved || scope_out_of_reach(m->pid1, m->cgroup.path)))
+		managed_reattach(m);
 }

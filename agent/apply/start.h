@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attaches a unit to a cgroup that appeared, or anew. */
+/* Attaches a unit to a cgroup that appeared, or anew, and applies another rule to it. */
 #pragma once
 
 struct arrival;
@@ -12,3 +12,5 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 void managed_reattach(struct managed *m);
 /* The limits in the cgroup become the held limits. */
 void managed_adopt_limits(struct managed *m);
+/* Applies rule to one entry. */
+void rule_apply(struct managed *m, const struct policy_rule *rule);

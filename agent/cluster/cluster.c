@@ -13,7 +13,6 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
-#include "agent/pod/pod_absent.h"
 #include "agent/pod/pods.h"
 #include "agent/pod/runtime.h"
 #include "agent/view/view.h"
@@ -536,9 +535,9 @@ void cluster_hook_status(void *ctx, struct status_view *v)
 		.healthy = w->healthy,
 		.trouble = trouble[0] != '\0' ? trouble : NULL,
 		.resize_offered = reporter_offered(c->reporter),
-		.pod_count = (uint32_t)c->pods->count,
-		.writes_waiting = (uint32_t)reporter_waiting(c->reporter),
-		.refused_count = (uint32_t)reporter_refused(c->reporter),
+		.pod_count = c->pods->count,
+		.writes_waiting = reporter_waiting(c->reporter),
+		.refused_count = reporter_refused(c->reporter),
 		.requests = n->requests,
 		.failures = n->failures,
 	};

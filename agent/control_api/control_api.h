@@ -3,7 +3,7 @@
  * control_ops, and views into JSON; it decides nothing. */
 #pragma once
 
-#include "agent/http/http_server.h"
+#include "agent/http/http.h"
 #include "agent/view/restore_result.h"
 #include "agent/view/view.h"
 #include <cjson/cJSON.h>

@@ -9,7 +9,6 @@
 #include "agent/ctl/render.h"
 #include "agent/kube/model/decode.h"
 #include "agent/kube/model/encode.h"
-#include "cgroup/group.h"
 #include "cgroup/kubepods.h"
 #include <ctype.h>
 #include <errno.h>
@@ -242,23 +241,16 @@ static enum finding check_journal(const struct doctor *d, char *text)
 	return say(text, FINDING_OK, "the journal is available");
 }
 
-/* Cuts path down to the part that exists: the folder itself, or that in which it will be made. */
-static void existing_part(char *path)
-{
-	char *slash;
-
-	while (path[0] && path[1] && access(path, F_OK) < 0 && (slash = strrchr(path, '/')) != NULL)
-		slash[slash == path ? 1 : 0] = '\0';
-}
-
 static enum finding check_state(const struct doctor *d, char *text)
 {
 	const char *wanted = d->ctl->state_directory;
-	char path[PATH_SIZE];
+	char path[PATH_SIZE], *slash;
 	struct statvfs fs;
 
 	snprintf(path, sizeof path, "%s", wanted);
-	existing_part(path);
+	/* The part that exists: the folder itself, or that in which it will be made. */
+	while (path[0] && path[1] && access(path, F_OK) < 0 && (slash = strrchr(path, '/')) != NULL)
+		slash[slash == path ? 1 : 0] = '\0';
 	if (access(path, W_OK | X_OK) < 0)
 		return say(text, FINDING_MISSING, "%.150s cannot be written: %s", wanted,
 			   strerror(errno));
@@ -475,15 +467,6 @@ static void query_cluster(struct doctor_cluster *k)
 	}
 }
 
-static int cluster_find(const struct config_kubernetes *config, const struct doctor_place *place,
-			struct doctor_cluster *k)
-{
-	if (config->kubeconfig)
-		return kube_config_load(config->kubeconfig, config->context, &k->config, &k->why);
-	return kube_config_in_cluster(place->host, place->port, place->account, &k->config,
-				      &k->why);
-}
-
 /* Must be closed also after a failure. Waits for the server's answer, 10 s at most. */
 static void cluster_open(const struct config_kubernetes *config, struct doctor_cluster *k)
 {
@@ -495,7 +478,11 @@ static void cluster_open(const struct config_kubernetes *config, struct doctor_c
 		    (config->enabled == CONFIG_AUTO && (config->kubeconfig || place->host));
 	if (!k->wanted)
 		return;
-	k->config_error = cluster_find(config, place, k);
+	k->config_error =
+		config->kubeconfig
+			? kube_config_load(config->kubeconfig, config->context, &k->config, &k->why)
+			: kube_config_in_cluster(place->host, place->port, place->account,
+						 &k->config, &k->why);
 	if (k->config_error < 0)
 		return;
 	k->config_error = sd_event_new(&k->event);
@@ -506,14 +493,6 @@ static void cluster_open(const struct config_kubernetes *config, struct doctor_c
 		snprintf(k->why.text, sizeof(k->why.text), "%s", strerror(-k->config_error));
 	else
 		query_cluster(k);
-}
-
-static void cluster_close(struct doctor_cluster *k)
-{
-	kube_client_free(k->client);
-	kube_config_free(&k->config);
-	sd_event_unref(k->event);
-	*k = (struct doctor_cluster){0};
 }
 
 /* Sends a SelfSubjectAccessReview. -errno: no answer. */
@@ -909,7 +888,10 @@ int doctor_run(struct doctor *d)
 	else
 		print_sum(d, counts);
 	cJSON_Delete(answer);
-	cluster_close(&d->cluster);
+	kube_client_free(d->cluster.client);
+	kube_config_free(&d->cluster.config);
+	sd_event_unref(d->cluster.event);
+	d->cluster = (struct doctor_cluster){0};
 	free(d->cgroup_prefix);
 	d->cgroup_prefix = NULL;
 	free(d->node);

@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
-#include <unistd.h>
 
 #define GET_HINT "make it with: kubectl get vpacheckpoints,vpa -A -o json"
 /* VPA puts the reference at the nearest midnight; clocks differ. */
@@ -90,11 +89,6 @@ static const char *fault_of(const struct import *i, const struct vpa_saved *s,
 	return NULL;
 }
 
-static bool store_full(const struct history_store *s)
-{
-	return s->count >= HISTORY_COUNT_MAX || s->bytes + RECORD_BYTES > HISTORY_BYTES_MAX;
-}
-
 static void describe(const struct history *h, char *ret, size_t size)
 {
 	char span[HUMAN_SIZE], memory[HUMAN_SIZE] = "none";
@@ -123,7 +117,8 @@ static int take(struct import *i, const char *key, const struct vpa_saved *s)
 			   "this node's own history is as new; --force replaces it");
 		return 0;
 	}
-	if (!known && store_full(&i->store)) {
+	if (!known && (i->store.count >= HISTORY_COUNT_MAX ||
+		       i->store.bytes + RECORD_BYTES > HISTORY_BYTES_MAX)) {
 		add_result(i, OUTCOME_REFUSED, key,
 			   "the history store is full; import fewer namespaces");
 		return 0;

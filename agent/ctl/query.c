@@ -8,16 +8,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool is_raw(const struct ctl *c)
-{
-	return c->output == OUTPUT_JSON || c->output == OUTPUT_YAML;
-}
-
 /* Prints the answer as it is, or for people; frees it. */
 static int show(const struct ctl *c, int r, cJSON *answer,
 		void (*render)(const struct ctl *c, const cJSON *answer))
 {
-	if (r == CTL_OK && is_raw(c))
+	if (r == CTL_OK && (c->output == OUTPUT_JSON || c->output == OUTPUT_YAML))
 		return json_print(c, answer);
 	if (r == CTL_OK)
 		render(c, answer);

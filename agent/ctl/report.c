@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscalectl report: reading and summing, and the outputs for people, spreadsheets and Git. */
 #include "agent/ctl/report.h"
-#include "agent/base/drop.h"
 #include "agent/base/json.h"
 #include "agent/ctl/client.h"
 #include "agent/ctl/render.h"
 #include "agent/view/report_json.h"
 #include "policy/base/arithmetic.h"
 #include "policy/base/quantity.h"
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -711,13 +709,6 @@ static struct template_change change_of(const cJSON *row, enum resource r)
 	return ret;
 }
 
-static void put_stay(const struct ctl *c, const cJSON *row, enum resource r, const char *why)
-{
-	fprintf(c->out, "# %s/%s, container %s: the %s request stays: %s.\n",
-		json_text(row, "namespace"), json_text(row, "workload"),
-		json_text(row, "container"), resource_names[r], why);
-}
-
 static bool same_workload(const cJSON *a, const cJSON *b)
 {
 	return a != NULL && strcmp(json_text(a, "namespace"), json_text(b, "namespace")) == 0 &&
@@ -772,7 +763,11 @@ void report_patch(const struct ctl *c, const cJSON *report)
 
 		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 			if (changes[r].stays != NULL)
-				put_stay(c, row, r, changes[r].stays);
+				fprintf(c->out,
+					"# %s/%s, container %s: the %s request stays: %s.\n",
+					json_text(row, "namespace"), json_text(row, "workload"),
+					json_text(row, "container"), resource_names[r],
+					changes[r].stays);
 		if (!changes[RESOURCE_CPU].set && !changes[RESOURCE_MEMORY].set)
 			continue;
 		if (owner == NULL) {

@@ -110,13 +110,6 @@ static int by_hand_open(const struct ctl *c, struct by_hand *h)
 	return r;
 }
 
-static void print_result(const struct summary *s, const char *unit, const char *outcome,
-			 const char *detail)
-{
-	if (s->c->output == OUTPUT_TABLE)
-		fprintf(s->c->out, "%-9s %s%s%s\n", outcome, unit, detail[0] ? ": " : "", detail);
-}
-
 static cJSON *find_name(const cJSON *list, const char *name)
 {
 	cJSON *object;
@@ -140,8 +133,9 @@ static void add_result(struct summary *s, const char *unit, const char *outcome,
 	cJSON *object = cJSON_CreateObject();
 	cJSON *earlier = find_name(s->results, unit);
 
-	if (earlier == NULL || strcmp(json_text(earlier, "outcome"), outcome) != 0)
-		print_result(s, unit, outcome, detail);
+	if (s->c->output == OUTPUT_TABLE &&
+	    (earlier == NULL || strcmp(json_text(earlier, "outcome"), outcome) != 0))
+		fprintf(s->c->out, "%-9s %s%s%s\n", outcome, unit, detail[0] ? ": " : "", detail);
 	if (earlier != NULL)
 		count_outcome(s, json_text(earlier, "outcome"), -1);
 	count_outcome(s, outcome, 1);

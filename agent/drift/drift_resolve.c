@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Who wrote a limit other than the held one, and what is done about it. */
 #include "agent/drift/drift_resolve.h"
+#include "agent/apply/apply.h"
 #include "agent/apply/boost.h"
 #include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
-#include "agent/apply/take_back.h"
 #include "agent/config/config.h"
-#include "agent/drift/drift_high.h"
 #include "agent/manage/attach.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
@@ -25,6 +24,67 @@
 #include "policy/base/arithmetic.h"
 #include "policy/control/control.h"
 #include <errno.h>
+
+/* --- memory.high as the kubelet writes it with an update of a container (MemoryQoS: "max", or by
+ * its factor): no value of an external writer, and not reported */
+
+/* *ret: the factor that it was computed with; 0: none. */
+static bool is_kubelets(const struct managed *m, uint64_t high, uint32_t *ret)
+{
+	const struct kube_container *k = m->kind == UNIT_KIND_CONTAINER ? pod_spec_of(m) : NULL;
+	const struct kube_resources *x;
+
+	*ret = 0;
+	if (k == NULL || high == LIMIT_MAX)
+		return k != NULL;
+	if (m->pod->spec->qos != QOS_BURSTABLE)
+		return false;
+	x = &k->spec;
+	*ret = pod_qos_factor(x->request[RESOURCE_MEMORY], x->limit[RESOURCE_MEMORY], high,
+			      m->control.page_bytes);
+	x = &k->status;
+	if (*ret == 0 && k->has_status)
+		*ret = pod_qos_factor(x->request[RESOURCE_MEMORY], x->limit[RESOURCE_MEMORY], high,
+				      m->control.page_bytes);
+	return *ret != 0;
+}
+
+/* PID 1 writes memory.high with everything that it stores. A brake that holds growth below what the
+ * runtime may write is needed again at once: PID 1's answer may take seconds. */
+static bool is_replaced_by_pid1(const struct managed *m, const struct limits *seen)
+{
+	const struct control *c = &m->control;
+
+	return c->mem.brake.line != 0 && control_brake_max(c, seen->mem_max) < seen->mem_max &&
+	       seen->mem_high == cg_mem_kept(m->properties.stored.mem_high);
+}
+
+/* Where a kubelet or PID 1 replaced memory.high: writes what is to stand, also into seen. */
+static void drift_high(struct managed *m, struct limits *seen)
+{
+	struct control *c = &m->control;
+	/* By the brake or a trial, whose reason lasts. */
+	bool held = (c->mem.brake.line != 0 || c->mem.trial.high_lowered) &&
+		    control_high_is_ours(c, &c->kernel);
+	struct change again = {.target = c->target, .knob = KNOB_MEM_HIGH, .from = seen->mem_high};
+	uint32_t factor;
+	bool kubelets = is_kubelets(m, seen->mem_high, &factor) && (held || m->originals.touched);
+
+	if (!c->resource[RESOURCE_MEMORY].managed || seen->mem_high == c->kernel.mem_high ||
+	    c->rule.mode == MODE_OFF || c->paused || (c->gave_way & RESOURCES_MEMORY) ||
+	    !(kubelets || (held && is_replaced_by_pid1(m, seen))))
+		return;
+	/* The kubelet was started with another factor, or without one. */
+	if (kubelets && control_adopt_factor(c, factor))
+		persist_adopted(m, RESOURCE_MEMORY);
+	again.to = held ? c->kernel.mem_high : control_mem_high(c, c->kernel.mem_max);
+	if (again.to != seen->mem_high && cg_write(m->cgroup.cg, &again) != APPLY_DONE)
+		return;
+	seen->mem_high = again.to;
+	control_set_kernel_memory(c, c->kernel.mem_max, again.to);
+}
+
+/* --- the other limits */
 
 /* Rewrites of a reload come before it is announced as ended (252); in other cases the order of
  * messages decides. */
@@ -352,11 +412,6 @@ static bool ask(struct managed *m, const struct limits *seen)
 	return m->drift.stored_asked;
 }
 
-static bool moved_at_all(const struct managed *m, const struct limits *seen)
-{
-	return unit_moved(m, RESOURCE_CPU, seen) || unit_moved(m, RESOURCE_MEMORY, seen);
-}
-
 static bool is_new_limit(const struct external_write *l, enum resource r)
 {
 	uint64_t now = r == RESOURCE_CPU ? l->seen.cpu_quota_usec : l->seen.mem_max;
@@ -448,7 +503,7 @@ static void resolve_laws(struct managed *m, enum answer answer, struct plan *pla
 			return;
 		follow_new_limits(&l);
 	}
-	if (!moved_at_all(m, &l.seen)) {
+	if (!unit_moved(m, RESOURCE_CPU, &l.seen) && !unit_moved(m, RESOURCE_MEMORY, &l.seen)) {
 		control_set_unclassified(&m->control, 0);
 		return;
 	}

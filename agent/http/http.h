@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests, answers, routes and limits of the HTTP server. */
+/* HTTP over a Unix socket or TCP on the caller's event loop. Limits on connections (per address
+ * too), time and size of a request. A connection above a limit closes an old one
+ * (agent/http/http_peers.h). */
 #pragma once
 
 #include "agent/base/listen.h"
@@ -8,6 +10,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <systemd/sd-event.h>
 
 #define HTTP_CONNECTIONS_MAX  64
 #define HTTP_PER_ADDRESS_MAX  16
@@ -84,3 +87,13 @@ int http_fail(struct http_response *ret, unsigned status, const char *error, con
 /* Decodes %XX of a path into ret, which has room for size bytes. -EBADMSG for a wrong escape, a NUL
  * or a control character, -ENAMETOOLONG. */
 int http_path_decode(const char *in, size_t size, char *ret);
+
+struct http_server;
+
+/* Listens. config and what it points to must outlive the server. A socket file on which no process
+ * listens is replaced; -EADDRINUSE if one does, -EEXIST if the path is no socket. */
+int http_server_new(sd_event *event, const struct http_config *config, struct http_server **ret);
+/* The socket's file is still at its path; always true over TCP. */
+bool http_server_reachable(const struct http_server *s);
+/* Closes every connection and removes the socket file. Not from inside a handler. */
+void http_server_free(struct http_server *s);

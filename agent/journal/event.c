@@ -536,10 +536,11 @@ static void put_amount(struct draft *d, enum event_value v, enum resource r, uin
 		event_put(d, v, exact, quantity_format_human(amount, human, QUANTITY_TEXT_SIZE));
 }
 
-static void put_count(struct draft *d, uint64_t count)
+static void put_number(struct draft *d, enum event_value v, char text[static NUMBER_SIZE],
+		       uint64_t number)
 {
-	snprintf(d->count, sizeof d->count, "%" PRIu64, count);
-	event_put(d, VALUE_COUNT_OF, d->count, NULL);
+	snprintf(text, NUMBER_SIZE, "%" PRIu64, number);
+	event_put(d, v, text, NULL);
 }
 
 static void put_error(struct draft *d, int error)
@@ -571,14 +572,6 @@ static void put_span(struct draft *d, int64_t span_usec)
 	event_put(d, VALUE_SPAN, d->span, d->span_human);
 }
 
-static void put_own(struct draft *d, usec_t own_usec)
-{
-	if (own_usec == 0)
-		return;
-	snprintf(d->own, sizeof d->own, "%" PRIu64, own_usec);
-	event_put(d, VALUE_OWN, d->own, NULL);
-}
-
 void event_write(enum event_kind kind, const struct event *e)
 {
 	struct draft d = {.record = {.kind = kind, .why = e->detail}};
@@ -600,9 +593,10 @@ void event_write(enum event_kind kind, const struct event *e)
 	put_text(&d, VALUE_VERSION, e->version);
 	put_text(&d, VALUE_HINT, e->hint);
 	put_text(&d, VALUE_OUTCOME, e->kept ? "the last good configuration stays" : "not started");
-	put_count(&d, e->count);
+	put_number(&d, VALUE_COUNT_OF, d.count, e->count);
 	put_span(&d, e->span_usec);
-	put_own(&d, e->own_usec);
+	if (e->own_usec != 0)
+		put_number(&d, VALUE_OWN, d.own, e->own_usec);
 	put_error(&d, e->error);
 	event_log_emit(&d.record);
 }

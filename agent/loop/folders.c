@@ -2,7 +2,7 @@
 /* The state and runtime directories: made, locked, and whether this process still owns both. */
 #include "agent/loop/folders.h"
 #include "agent/loop/daemon_state.h"
-#include "agent/loop/reflex.h"
+#include "agent/loop/tick.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
 #include "agent/serve/serve.h"

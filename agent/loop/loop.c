@@ -8,9 +8,7 @@
 #include "agent/config/config_watch.h"
 #include "agent/drift/drift_events.h"
 #include "agent/loop/folders.h"
-#include "agent/loop/reflex.h"
 #include "agent/loop/tick.h"
-#include "agent/loop/unsupported.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
@@ -27,11 +25,10 @@
 #include "cgroup/stuck.h"
 #include "systemd/notify.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -146,6 +143,28 @@ static int on_check(sd_event_source *s, uint64_t due, void *userdata)
 	loop_tick(userdata);
 	sd_event_source_set_time(s, due + CHECK_USEC);
 	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
+}
+
+/* A node without cgroup v2. Standalone, the start fails with -ENOTSUP. In a cluster the agent stays
+ * up, ready, and reports it: a restart would not help. No limit file and no record is opened. */
+static int unsupported_host(struct daemon *d)
+{
+	static const char *const words[CG_MODE_COUNT] = {
+		[CG_MODE_V1] = "cgroup-v1",
+		[CG_MODE_HYBRID] = "cgroup-hybrid",
+	};
+	char why[128];
+	const char *hint = "boot with systemd.unified_cgroup_hierarchy=1; see vscalectl doctor";
+
+	snprintf(why, sizeof why, "this host has cgroup %s, vscaled needs version 2 only",
+		 cg_mode_name(d->host.cg.mode));
+	if (!config_cluster_wanted(&d->config.kubernetes) || words[d->host.cg.mode] == NULL) {
+		message_unsupported(why, hint, 0);
+		return -ENOTSUP;
+	}
+	host_set_unsupported(&d->host, words[d->host.cg.mode]);
+	event_tell(EVENT_NODE_UNSUPPORTED, .detail = why, .hint = hint);
+	return 0;
 }
 
 static int host_start(struct loop *l, const struct loop_options *o)

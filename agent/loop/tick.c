@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A sample: observe, decide, apply, report. */
+/* The passes over all units: observe, decide, apply, report. */
 #include "agent/loop/tick.h"
 #include "agent/apply/apply.h"
 #include "agent/apply/boost.h"
 #include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
-#include "agent/apply/take_back.h"
+#include "agent/apply/stuck.h"
 #include "agent/drift/drift_events.h"
-#include "agent/loop/announce.h"
-#include "agent/loop/sweep.h"
 #include "agent/manage/attach.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/oom.h"
 #include "agent/manage/pod_table.h"
@@ -23,6 +22,255 @@
 #include "cgroup/levels.h"
 #include "policy/control/control.h"
 #include <errno.h>
+
+/* --- the order in which units are read and raised: those that cannot wait before the others, one
+ * cheap file of each shows which these are. A raise is written to a unit's files before the next
+ * unit is read. */
+
+/* Reads the rest of what it needs beside `u`, which has the CPU counters, and applies the laws. */
+typedef void visit_fn(struct managed *m, struct usage *u, struct plan *plan);
+
+#define FIRST_USAGE (USAGE_CPU | USAGE_THROTTLE)
+
+/* True: there is more to do for it. */
+static bool read_first(struct managed *m, enum reader_clock clock, struct usage *ret)
+{
+	uint32_t want = FIRST_USAGE;
+	int r;
+
+	if (clock == READER_REFLEX)
+		want &= control_reflex_wants(&m->control, ret);
+	if (want == 0)
+		return true;
+	r = reader_read(m, want, 0, ret);
+	if (r == -ENODEV)
+		managed_lost(m);
+	else if (m->control.last_at == 0 || m->cgroup.unsampled != NULL)
+		managed_read_totals(m);
+	return r >= 0;
+}
+
+/* A whole record for each of a thousand units would be a quarter of a megabyte. */
+static void keep_first(struct managed *m, const struct usage *u)
+{
+	m->sweep.deferred = true;
+	m->sweep.first = (struct first_read){
+		.have = u->have & FIRST_USAGE,
+		.cpu_usage_usec = u->cpu_usage_usec,
+		.nr_periods = u->nr_periods,
+		.nr_throttled = u->nr_throttled,
+		.throttled_usec = u->throttled_usec,
+	};
+}
+
+static struct usage kept_first(const struct managed *m)
+{
+	return (struct usage){
+		.have = m->sweep.first.have,
+		.cpu_usage_usec = m->sweep.first.cpu_usage_usec,
+		.nr_periods = m->sweep.first.nr_periods,
+		.nr_throttled = m->sweep.first.nr_throttled,
+		.throttled_usec = m->sweep.first.throttled_usec,
+	};
+}
+
+/* True: it was raised. */
+static bool visit_one(struct managed *m, struct usage *u, visit_fn *visit, struct plan *plan)
+{
+	size_t before = plan->count;
+
+	visit(m, u, plan);
+	return plan->count > before && plan_raise(m->table, plan, before);
+}
+
+/* Raises that the plan has already are written first. Every entry that has laws is visited once.
+ * Raises are written at once, the plan keeps the rest. True: there were raises. */
+static bool sweep_units(struct unit_table *t, enum reader_clock clock, visit_fn *visit,
+			struct plan *plan)
+{
+	/* Raises that the plan has already are written first. */
+	bool raised = plan->count > 0 && plan_raise(t, plan, 0);
+
+	reader_begin(t->reader, clock);
+	for (size_t i = 0; i < t->count; i++) {
+		struct managed *m = t->items[i];
+		struct usage u = {0};
+
+		m->sweep.deferred = false;
+		if (!managed_has_laws(m) || !read_first(m, clock, &u))
+			continue;
+		if (control_presses(&m->control, &u))
+			raised |= visit_one(m, &u, visit, plan);
+		else
+			keep_first(m, &u);
+	}
+	for (size_t i = 0; i < t->count; i++) {
+		struct managed *m = t->items[i];
+		struct usage u = kept_first(m);
+
+		if (m->sweep.deferred)
+			raised |= visit_one(m, &u, visit, plan);
+	}
+	reader_end(t->reader);
+	return raised;
+}
+
+/* --- what a wake-up changed is reported: kills, denied memory, ceilings */
+
+static void report_states_of(struct managed *m)
+{
+	uint64_t kills = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
+
+	if (kills > m->sweep.oom_kills)
+		message_oom(m, kills - m->sweep.oom_kills);
+	m->sweep.oom_kills = kills;
+	if (m->control.mem.brake.ended > m->sweep.brakes_ended) {
+		m->table->tally->brakes_ended++;
+		above_spec_not_held(m);
+	}
+	m->sweep.brakes_ended = m->control.mem.brake.ended;
+	denied_report(m);
+	message_summed(m, false);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		bool at = m->control.resource[r].at_ceiling;
+
+		if (at && !m->sweep.at_ceiling[r])
+			message_ceiling(m, r);
+		m->sweep.at_ceiling[r] = at;
+	}
+}
+
+/* Reports kills and ceilings in the journal. */
+static void report_states(struct unit_table *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		report_states_of(t->items[i]);
+}
+
+/* --- the passes between two samples: on the reflex clock, and after an event of memory.events.
+ * They read only what the laws ask for: one file of a cgroup in which nothing runs. */
+
+#define EVENT_USAGE (USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_EVENTS)
+
+static int read_more(struct managed *m, uint32_t want, struct usage *u)
+{
+	struct usage part = {0};
+	/* Reading its file is what arms the next wake-up. */
+	int r = reader_read(m, want, USAGE_MEM_EVENTS, &part);
+
+	if (r >= 0)
+		usage_merge(u, &part);
+	return r;
+}
+
+/* Reads `first`, then what the laws ask for by what was read. */
+static int read_in_stages(struct managed *m, uint32_t first, struct usage *u)
+{
+	uint32_t want = first, tried = 0;
+	int r = 0;
+
+	if (want == 0)
+		want = control_reflex_wants(&m->control, u);
+	while (r >= 0 && want != 0) {
+		tried |= want;
+		r = read_more(m, want, u);
+		/* A file may be missing: asked for once. */
+		want = control_reflex_wants(&m->control, u) & ~tried;
+	}
+	return r;
+}
+
+static void read_and_decide(struct managed *m, uint32_t first, struct usage *u, struct plan *plan)
+{
+	struct control_context x;
+	int r = read_in_stages(m, first, u);
+
+	if (r == -ENODEV)
+		managed_lost(m);
+	if (r < 0 || u->have == 0)
+		return;
+	if (u->have & USAGE_MEM)
+		node_memory_for(m);
+	oom_check(m, u);
+	x = daemon_context(m->table, plan);
+	recorded_reflex_pass(m, u, &x);
+}
+
+/* A process that reads files larger than its limit causes a hundred events of memory.events a
+ * second. After an event that changed nothing, the cgroup is read on the reflex clock alone. */
+static void mute(struct managed *m)
+{
+	if (control_hot(&m->control) || m->cgroup.events == NULL)
+		return;
+	m->sweep.events_muted = true;
+	sd_event_source_set_enabled(m->cgroup.events, SD_EVENT_OFF);
+}
+
+static void unmute(struct managed *m)
+{
+	m->sweep.events_muted = false;
+	if (m->cgroup.events != NULL)
+		sd_event_source_set_enabled(m->cgroup.events, SD_EVENT_ON);
+}
+
+static void reflex_on_clock(struct managed *m, struct usage *u, struct plan *plan)
+{
+	if (m->sweep.events_muted)
+		stuck_check(m);
+	read_and_decide(m, m->sweep.events_muted ? EVENT_USAGE : 0, u, plan);
+}
+
+void tick_reflex(struct unit_table *t)
+{
+	usec_t begin = daemon_clock();
+	struct plan plan;
+	bool moved;
+
+	plan_begin(t, &plan);
+	boost_update(t, &plan);
+	node_memory_expect(t->memory, true);
+	moved = sweep_units(t, READER_REFLEX, reflex_on_clock, &plan);
+	for (size_t i = 0; i < t->count; i++)
+		if (t->items[i]->sweep.events_muted)
+			unmute(t->items[i]);
+	take_back_unused(t, &plan);
+	counters_took(&t->tally->scan[SCAN_REFLEX], daemon_clock() - begin);
+	moved |= plan.count > 0;
+	if (moved)
+		plan_apply(t, &plan);
+	properties_check(t);
+	if (moved)
+		report_states(t);
+}
+
+void tick_unit(struct managed *m)
+{
+	struct usage u = {0};
+	struct plan plan;
+
+	daemon_wake(m->table->wake);
+	stuck_check(m);
+	if (!managed_has_laws(m)) {
+		/* Unread, the wake-up would come again at once. */
+		if (m->cgroup.cg != NULL && cg_read(m->cgroup.cg, USAGE_MEM_EVENTS, &u) == -ENODEV)
+			managed_lost(m);
+		else
+			mute(m);
+		return;
+	}
+	plan_begin(m->table, &plan);
+	node_memory_for(m);
+	read_and_decide(m, EVENT_USAGE, &u, &plan);
+	if (plan.count == 0) {
+		mute(m);
+	} else {
+		plan_apply(m->table, &plan);
+		properties_check(m->table);
+	}
+	report_states_of(m);
+}
+
+/* --- a sample */
 
 /* Beside the CPU counters, which are read first. */
 #define SAMPLE_USAGE (USAGE_MEM | USAGE_MEM_PEAK | USAGE_MEM_EVENTS | USAGE_PSI_CPU | USAGE_PSI_MEM)

@@ -53,7 +53,7 @@ struct counters {
 	/* messages.c: the node does not have the memory that a unit or container asks for, and had
 	 * it before */
 	uint64_t denials;
-	/* announce.c: growth was held no longer while the runtime might write a limit below use */
+	/* tick.c: growth was held no longer while the runtime might write a limit below use */
 	uint64_t brakes_ended;
 	/* messages.c: OOM kills that came while vscaled did not run */
 	uint64_t late_kills;
@@ -67,7 +67,7 @@ struct counters {
 	uint64_t apply_failed[BACKEND_COUNT];
 	/* loop.c: how much later the timer expired than it was due */
 	struct counters_span loop_lag;
-	/* tick.c, reflex.c: reading all cgroups, running the laws, and raising limits */
+	/* tick.c: reading all cgroups, running the laws, and raising limits */
 	struct counters_span scan[SCAN_CLOCK_COUNT];
 	/* the end of every request to the API server: counters_request() */
 	struct counters_request requests[COUNTERS_REQUESTS];

@@ -41,8 +41,8 @@ struct metrics_thing {
 	uint64_t oom_kills;        /* since it is managed */
 };
 struct metrics_input {
-	const char *version;
-	const char *revision; /* of the sources; NULL or "": "unknown" */
+	struct status_view status; /* of its texts version and unsupported, which are static */
+	const char *revision;      /* of the sources; NULL or "": "unknown" */
 	const struct counters *counters;
 	struct metrics_thing *things; /* owned: metrics_input_drop() frees it */
 	size_t thing_count;
@@ -50,30 +50,19 @@ struct metrics_input {
 	bool reader_bpf;
 	bool systemd_connected;
 	bool systemd_absent;       /* it is not needed, and has no series */
-	bool kubernetes;           /* what follows to its end is shown only with it */
 	uint64_t pods;             /* of the node, as last listed */
-	uint64_t pods_managed;     /* with a valid mode annotation */
 	uint64_t pods_invalid;     /* with an annotation that is not valid: treated as Off */
 	uint64_t rollouts_stopped; /* of workloads, by harm to the sized pods */
 	bool node_wrong;           /* no pod of the node's name runs here */
-	bool watch_healthy;        /* it is open, or was until less than a minute ago */
-	uint64_t reports_waiting;  /* pods whose report has not been sent yet */
-	uint64_t reports_refused;  /* pods whose last resize was refused, and still counts */
-	bool kernel_old;           /* than any that is tested */
-	const char *unsupported;   /* a word, static: why nothing can be managed; NULL: it can */
 	/* Pods that cannot be managed; reason NULL: they can. */
 	struct {
 		const char *reason;
 		uint64_t pods;
 	} left_alone[5];
-	bool paused;               /* everything */
-	uint64_t boosted;          /* containers whose start is boosted */
-	usec_t last_tick_real;     /* 0: none yet */
-	bool config_ok;            /* the last load */
-	usec_t config_loaded_real; /* the last good load */
-	bool state_ok;             /* the last save, or none was due */
-	usec_t state_saved_real;   /* 0: never */
-	uint64_t wakeups;
+	uint64_t boosted;                      /* containers whose start is boosted */
+	usec_t last_tick_real;                 /* 0: none yet */
+	bool config_ok;                        /* the last load */
+	bool state_ok;                         /* the last save, or none was due */
 	uint64_t node_reserve_bytes;           /* 0: the node's memory is not counted */
 	uint64_t node_granted_bytes;           /* and not used yet, at the last pass */
 	uint64_t node_kubelet_available_bytes; /* 0: no kubelet's memory.available is respected */
@@ -87,8 +76,6 @@ void metrics_input_reserve(struct metrics_input *in, size_t count);
  * nothing. A control_unit_fn, in is a struct metrics_input. The names must stay until there
  * is a page. Not known to a view: oom_kills, and a unit's spec. */
 void metrics_input_view(void *in, const struct unit_view *v);
-/* What the status knows: version, cluster, pause, configuration, the last save's time, wake-ups. */
-void metrics_input_status(struct metrics_input *in, const struct status_view *v);
 void metrics_input_drop(struct metrics_input *in);
 
 /* The page of one scrape, of which only a few KB are in memory at a time. */

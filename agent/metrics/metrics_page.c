@@ -5,6 +5,107 @@
 #include <malloc.h>
 #include <string.h>
 
+/* --- the input */
+
+/* What its resources have is copied from a view. */
+static const struct metrics_thing thing_unknown = {
+	.throttled_ppm = VIEW_NONE,
+	.unreclaimable_bytes = VIEW_NONE,
+	.oom_kills = VIEW_NONE,
+};
+
+void metrics_input_reserve(struct metrics_input *in, size_t count)
+{
+	struct metrics_thing *things;
+
+	if (count <= in->thing_capacity)
+		return;
+	things = reallocarray(in->things, count, sizeof *things);
+	if (things == NULL)
+		return;
+	in->things = things;
+	in->thing_capacity = count;
+}
+
+/* A new thing at the end, valid until the next one; NULL: no memory. */
+static struct metrics_thing *metrics_input_add(struct metrics_input *in)
+{
+	if (in->thing_count == in->thing_capacity)
+		metrics_input_reserve(in, MAX(in->thing_capacity * 2, (size_t)64));
+	if (in->thing_count == in->thing_capacity)
+		return NULL;
+	in->things[in->thing_count] = thing_unknown;
+	return &in->things[in->thing_count++];
+}
+
+static uint64_t reclaimable(const struct unit_view *v, enum resource r)
+{
+	uint64_t request = v->pod != NULL ? v->pod->resources[r].request : 0;
+	uint64_t upper = v->resources[r].upper;
+
+	if (request == 0 || request == VIEW_NONE || upper == VIEW_NONE)
+		return VIEW_NONE;
+	return request - MIN(request, upper);
+}
+
+static void note_resource(struct metrics_resource *to, const struct unit_view *v, enum resource r)
+{
+	const struct resource_view *from = &v->resources[r];
+
+	*to = (struct metrics_resource){
+		.known = from->controlled || from->target != VIEW_NONE,
+		.spec = v->pod != NULL ? v->pod->resources[r].spec_limit : VIEW_NONE,
+		.applied = from->kernel,
+		.ceiling = from->ceiling,
+		.lower = from->lower,
+		.target = from->target,
+		.upper = from->upper,
+		.peak = from->peak,
+		.reclaimable = reclaimable(v, r),
+		.use = from->use,
+		.psi_some_ppm = from->psi_some_ppm,
+		.drifts = from->counters.drifts,
+	};
+}
+
+void metrics_input_view(void *arg, const struct unit_view *v)
+{
+	uint64_t throttled_permille = v->resources[RESOURCE_CPU].throttled_permille;
+	struct metrics_input *in = arg;
+	struct metrics_thing *t;
+
+	if (v->pod != NULL && v->pod->container == NULL)
+		return;
+	t = metrics_input_add(in);
+	if (t == NULL) {
+		in->no_memory = true;
+		return;
+	}
+	if (v->pod != NULL) {
+		t->namespace = v->pod->namespace;
+		t->pod = v->pod->pod;
+		t->container = v->pod->container;
+		t->workload = v->pod->workload;
+	} else {
+		t->unit = v->name;
+	}
+	in->boosted += v->resources[RESOURCE_CPU].boost.limit != VIEW_NONE &&
+		       v->resources[RESOURCE_CPU].boost.lent;
+	t->mode = v->mode;
+	t->state = v->state;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		note_resource(&t->resource[r], v, r);
+	if (throttled_permille != VIEW_NONE)
+		t->throttled_ppm = throttled_permille * 1000;
+	t->unreclaimable_bytes = v->resources[RESOURCE_MEMORY].unreclaimable_bytes;
+}
+
+void metrics_input_drop(struct metrics_input *in)
+{
+	free(in->things);
+	*in = (struct metrics_input){0};
+}
+
 /* A piece and the largest family behind it; it doubles from there. */
 #define FIRST_BYTES (32 * KIB)
 /* This much is written before it is handed on. */
@@ -175,7 +276,7 @@ EMIT(emit_build)
 {
 	(void)m;
 	metrics_series(w, "");
-	metrics_label(w, "version", in->version);
+	metrics_label(w, "version", in->status.version);
 	metrics_label(w, "revision",
 		      in->revision != NULL && in->revision[0] != '\0' ? in->revision : "unknown");
 	metrics_value(w, 1, 0);
@@ -183,10 +284,14 @@ EMIT(emit_build)
 
 EMIT(emit_unsupported)
 {
+	const char *why = in->status.kernel_old ? "kernel-old" : NULL;
+
 	(void)m;
-	if (in->unsupported != NULL) {
+	if (in->status.unsupported != NULL)
+		why = in->status.unsupported;
+	if (why != NULL) {
 		metrics_series(w, "");
-		metrics_label(w, "reason", in->unsupported);
+		metrics_label(w, "reason", why);
 		metrics_value(w, 1, 0);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(in->left_alone); i++) {
@@ -522,7 +627,7 @@ const struct metric metrics_table[] = {
 	{"vscaled_unsupported", METRIC_GAUGE, 0, "reason",
 	 "1: nothing on this node can be managed, and why, or kernel-old, where all is; or how many pods cannot.", .emit = emit_unsupported},
 	{"vscaled_paused", METRIC_GAUGE, 0, "",
-	 "1: vscalectl has paused everything.", emit_flag, .offset = IN(paused)},
+	 "1: vscalectl has paused everything.", emit_flag, .offset = IN(status.paused)},
 	{"vscaled_boosted_containers", METRIC_GAUGE, 0, "",
 	 "Containers with a startup boost.", emit_number, .offset = IN(boosted)},
 	{"vscaled_limit_changes_total", METRIC_COUNTER, 0, "resource, direction, reason",
@@ -572,7 +677,7 @@ const struct metric metrics_table[] = {
 	{"vscaled_loop_last_tick_timestamp_seconds", METRIC_GAUGE, MICRO, "",
 	 "When the timer last expired.", emit_time, .offset = IN(last_tick_real)},
 	{"vscaled_loop_wakeups_total", METRIC_COUNTER, 0, "",
-	 "Wake-ups of the loop.", emit_number, .offset = IN(wakeups)},
+	 "Wake-ups of the loop.", emit_number, .offset = IN(status.wakeups)},
 	{"vscaled_scan_duration_seconds", METRIC_HISTOGRAM, MICRO, "clock",
 	 "Time to read all cgroups, decide and raise: reflex, a pass between two samples; "
 	 "sample, all.",
@@ -586,7 +691,7 @@ const struct metric metrics_table[] = {
 	{"vscaled_pods", METRIC_GAUGE, 0, "",
 	 "Pods of the node.", emit_number, .offset = IN(pods), .kubernetes = true},
 	{"vscaled_pods_managed", METRIC_GAUGE, 0, "",
-	 "Pods with a valid mode.", emit_number, .offset = IN(pods_managed),
+	 "Pods with a valid mode.", emit_number, .offset = IN(status.cluster.pod_count),
 	 .kubernetes = true},
 	{"vscaled_pods_invalid_annotations", METRIC_GAUGE, 0, "",
 	 "Pods with an invalid annotation: sizes stay as they are.",
@@ -601,7 +706,7 @@ const struct metric metrics_table[] = {
 	 "Requests that have ended; code none: no answer.",
 	 .emit = emit_requests, .kubernetes = true},
 	{"vscaled_apiserver_watch_healthy", METRIC_GAUGE, 0, "",
-	 "1: the watch of pods is open, or was a moment ago.", emit_flag, .offset = IN(watch_healthy),
+	 "1: the watch of pods is open, or was a moment ago.", emit_flag, .offset = IN(status.cluster.healthy),
 	 .kubernetes = true},
 	{"vscaled_apiserver_watch_restarts_total", METRIC_COUNTER, 0, "",
 	 "Restarts of the watch.", emit_counter, .offset = COUNTED(watch_restarts),
@@ -612,10 +717,10 @@ const struct metric metrics_table[] = {
 	 .kubernetes = true},
 	{"vscaled_reports_waiting", METRIC_GAUGE, 0, "",
 	 "Pods whose new limits are not sent yet.",
-	 emit_number, .offset = IN(reports_waiting), .kubernetes = true},
+	 emit_number, .offset = IN(status.cluster.writes_waiting), .kubernetes = true},
 	{"vscaled_reports_refused", METRIC_GAUGE, 0, "",
 	 "Pods whose last resize was refused and is not repeated yet.",
-	 emit_number, .offset = IN(reports_refused), .kubernetes = true},
+	 emit_number, .offset = IN(status.cluster.refused_count), .kubernetes = true},
 	{"vscaled_reports_sent_total", METRIC_COUNTER, 0, "",
 	 "Resizes sent.", emit_counter, .offset = COUNTED(reports_sent),
 	 .kubernetes = true},
@@ -630,7 +735,7 @@ const struct metric metrics_table[] = {
 	{"vscaled_config_last_reload_successful", METRIC_GAUGE, 0, "",
 	 "1: the configuration was valid when last read.", emit_flag, .offset = IN(config_ok)},
 	{"vscaled_config_last_reload_success_timestamp_seconds", METRIC_GAUGE, MICRO, "",
-	 "When the configuration in force was read.", emit_time, .offset = IN(config_loaded_real)},
+	 "When the configuration in force was read.", emit_time, .offset = IN(status.config_loaded_realtime_usec)},
 	{"vscaled_config_reloads_total", METRIC_COUNTER, 0, "",
 	 "Reloads of the configuration.", emit_counter, .offset = COUNTED(reloads)},
 	{"vscaled_config_reload_failures_total", METRIC_COUNTER, 0, "",
@@ -639,7 +744,7 @@ const struct metric metrics_table[] = {
 	 "1: history and original values were saved.",
 	 emit_flag, .offset = IN(state_ok)},
 	{"vscaled_state_last_save_success_timestamp_seconds", METRIC_GAUGE, MICRO, "",
-	 "When they were last saved.", emit_time, .offset = IN(state_saved_real)},
+	 "When they were last saved.", emit_time, .offset = IN(status.state_saved_realtime_usec)},
 	{"vscaled_state_saves_total", METRIC_COUNTER, 0, "",
 	 "Saves of them.", emit_counter, .offset = COUNTED(saves)},
 	{"vscaled_state_save_failures_total", METRIC_COUNTER, 0, "",
@@ -773,7 +878,7 @@ static void write_next(struct metrics_page *p)
 		p->ended = true;
 		return;
 	}
-	if (m->kubernetes && !p->in.kubernetes) {
+	if (m->kubernetes && p->in.status.cluster.server == NULL) {
 		p->row++;
 		return;
 	}

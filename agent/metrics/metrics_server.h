@@ -3,7 +3,7 @@
  * client that reaches the port may read them. The control API stays on its Unix socket. */
 #pragma once
 
-#include "agent/http/http_server.h"
+#include "agent/http/http.h"
 #include "agent/metrics/metrics.h"
 #include "agent/metrics/probe.h"
 

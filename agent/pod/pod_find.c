@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From containers to their cgroups: by the API server's report, or by the cgroup that appears. */
 #include "agent/pod/pod_find.h"
+#include "agent/apply/apply.h"
+#include "agent/apply/properties.h"
 #include "agent/apply/release.h"
 #include "agent/apply/start.h"
+#include "agent/config/config.h"
 #include "agent/manage/attach.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
@@ -14,18 +16,339 @@
 #include "agent/manage/spec.h"
 #include "agent/manage/table.h"
 #include "agent/manage/wake.h"
-#include "agent/pod/pod_guess.h"
-#include "agent/pod/pod_put_back.h"
 #include "agent/pod/pod_recover.h"
 #include "agent/pod/pod_rule.h"
 #include "agent/pod/pod_spec.h"
 #include "agent/pod/pods.h"
 #include "cgroup/cpuset.h"
+#include "cgroup/kubepods.h"
 #include "cgroup/levels.h"
+#include "cgroup/writer.h"
 #include "policy/base/arithmetic.h"
+#include "policy/control/control.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#define POD_CHILDREN_MAX 128
+
+/* The folders in the pod's cgroup. */
+struct pod_children {
+	size_t count;
+	struct pod_child {
+		char path[KUBEPODS_PATH_MAX];
+		struct kubepods_name name;
+	} item[POD_CHILDREN_MAX];
+};
+
+/* --- which container of a pod an unknown cgroup can belong to, and what follows when the API
+ * server reports later that it is another one's */
+
+/* NULL: none of them has this id, or id is NULL. */
+static const struct pod_child *pod_child_of_id(const struct pod_children *all, const char *id)
+{
+	for (size_t i = 0; id != NULL && i < all->count; i++)
+		if (strcmp(all->item[i].name.id, id) == 0)
+			return &all->item[i];
+	return NULL;
+}
+
+/* No container of the spec has its id, and no managed container is attached to it. */
+static bool pod_child_is_unknown(const struct pod *p, const struct pod_child *c)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+
+		if (p->spec->containers[i].id != NULL &&
+		    strcmp(p->spec->containers[i].id, c->name.id) == 0)
+			return false;
+		if (m != NULL && m->cgroup.cg != NULL && strcmp(m->cgroup.path, c->path) == 0)
+			return false;
+	}
+	return true;
+}
+
+static bool is_missing(const struct pod *p, size_t i, const struct pod_children *all)
+{
+	const struct managed *m = p->members[i].managed;
+	const struct kube_container *c = &p->spec->containers[i];
+	/* An init or ephemeral container that ran to its end does not come back while its pod's
+	 * sandbox lives. Should the sandbox be made anew, the API server's report corrects the
+	 * guess. */
+	bool ended = c->kind >= CONTAINER_INIT && c->id != NULL && !c->running;
+
+	return (m == NULL || m->cgroup.cg == NULL) && !ended && pod_child_of_id(all, c->id) == NULL;
+}
+
+/* The only container of the spec, managed or not, that has no cgroup and may come to have one: a
+ * cgroup that appears can only be its own. SIZE_MAX: there is none beside `except`, or more than
+ * one. */
+static size_t only_missing(const struct pod *p, size_t except, const struct pod_children *all)
+{
+	size_t found = SIZE_MAX;
+
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		if (i == except || !is_missing(p, i, all))
+			continue;
+		if (found != SIZE_MAX)
+			return SIZE_MAX;
+		found = i;
+	}
+	return found;
+}
+
+/* Do the limits of a new cgroup equal what the API server has of the container? The runtime creates
+ * it with what the kubelet admitted last: the spec, or the status. */
+static bool pod_has_limits_of(const struct kube_container *c, const struct limits *stands)
+{
+	const uint64_t now[RESOURCE_COUNT] = {
+		[RESOURCE_CPU] = cpu_milli_of(stands->cpu_quota_usec, stands->cpu_period_usec),
+		[RESOURCE_MEMORY] = stands->mem_max,
+	};
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (!limit_same_file(r, now[r], c->spec.limit[r], stands->cpu_period_usec) &&
+		    !(c->has_status &&
+		      limit_same_file(r, now[r], c->status.limit[r], stands->cpu_period_usec)))
+			return false;
+	return true;
+}
+
+/* The index of the container whose cgroup this is; SIZE_MAX: of no other one. */
+static size_t owner_of(const struct pod *p, size_t i, const struct pod_children *all)
+{
+	const struct managed *m = p->members[i].managed;
+	const struct pod_child *own = pod_child_of_id(all, p->spec->containers[i].id);
+
+	for (size_t k = 0; k < p->spec->container_count; k++) {
+		const struct pod_child *named = pod_child_of_id(all, p->spec->containers[k].id);
+
+		if (k != i && named != NULL && strcmp(named->path, m->cgroup.path) == 0)
+			return k;
+	}
+	/* It has a cgroup of its own by now: this one is of the one that is missing. */
+	if (own == NULL || strcmp(own->path, m->cgroup.path) == 0)
+		return SIZE_MAX;
+	return only_missing(p, i, all);
+}
+
+/* Did vscaled write this value, to the file or through systemd? */
+static bool is_ours(const struct managed *m, enum resource r, uint64_t value)
+{
+	uint32_t prop = r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX;
+	uint64_t sent = r == RESOURCE_CPU ? cpu_milli_of(m->properties.sent.cpu_quota_per_sec_usec,
+							 USEC_PER_SEC)
+					  : m->properties.sent.mem_max;
+
+	return limit_same(r, value, m->control.resource[r].limit) ||
+	       ((m->properties.sent_mask & prop) && limit_same(r, value, sent));
+}
+
+/* The limits from before the first write; a later value of an external writer stays. */
+static struct limits goes_back(const struct managed *m)
+{
+	struct limits l = m->container.found;
+	struct usage u = {0};
+
+	if (cg_read(m->cgroup.cg, USAGE_CPU_LIMIT | USAGE_MEM_LIMIT, &u) < 0)
+		return l;
+	unit_fill_absent(m, &u);
+	if (!is_ours(m, RESOURCE_CPU,
+		     cpu_milli_of(u.limits.cpu_quota_usec, u.limits.cpu_period_usec))) {
+		l.cpu_quota_usec = u.limits.cpu_quota_usec;
+		l.cpu_period_usec = u.limits.cpu_period_usec;
+	}
+	if (!is_ours(m, RESOURCE_MEMORY, u.limits.mem_max))
+		l.mem_max = u.limits.mem_max;
+	if (u.limits.mem_high != m->control.kernel.mem_high)
+		l.mem_high = u.limits.mem_high;
+	return l;
+}
+
+/* The values to restore are the owner's from before the first write, unless they are on record. */
+static bool note_originals(struct pod *p, const struct managed *m, const struct kube_container *c,
+			   const struct limits *l)
+{
+	char key[RECORD_NAME_MAX], shown[RECORD_NAME_MAX];
+	const struct baseline b = {
+		.key = key,
+		.limits = *l,
+		.props = m->unit != NULL ? props_of_limits(l) : PROPS_NONE,
+		.high = BASELINE_HIGH_LOWERED,
+		.high_before = l->mem_high,
+		.cgroup_inode = cg_id(m->cgroup.cg),
+		.saved_realtime_usec = p->pods->wake->now_real,
+		.cgroup = m->cgroup.path,
+		.unit = m->unit,
+		.shown = shown,
+	};
+
+	pod_key(p->spec->uid, c->name, key);
+	snprintf(shown, sizeof shown, "%s/%s/%s", p->spec->namespace, p->spec->name, c->name);
+	if (baseline_find(&p->pods->records->baselines, key) != NULL)
+		return true;
+	if (persist_put(p->pods->records, &b) < 0)
+		return false;
+	persist_baselines(p->pods->records);
+	return true;
+}
+
+/* Memory only as far as its use allows: cg_write() checks a lower limit. */
+static void put_back(const struct managed *m, const struct limits *f)
+{
+	const struct tuning_memory *t = &m->config->tuning.memory;
+	const struct change steps[] = {
+		{.knob = KNOB_CPU_MAX,
+		 .to = cpu_quota_in_file(f),
+		 .period_usec = f->cpu_period_usec},
+		{.knob = KNOB_MEM_HIGH, .to = f->mem_high, .margin_bytes = t->margin_min_bytes},
+		{.knob = KNOB_MEM_MAX, .to = f->mem_max, .margin_bytes = t->margin_min_bytes},
+	};
+
+	/* What fails here is tried again from the record. */
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
+		(void)cg_write(m->cgroup.cg, &steps[i]);
+}
+
+/* It has not run in this cgroup: what was learned of it there is not its own. */
+static void forget_guess(struct managed *m)
+{
+	bool first = m->container.attach == ATTACH_GUESSED_NEW;
+
+	m->container.attach = ATTACH_CONFIRMED;
+	if (first) {
+		persist_forget(m);
+		control_forget_start(&m->control);
+		originals_forget(m);
+	} else {
+		persist_left_cgroup(m);
+	}
+	property_cancel(m);
+}
+
+/* The originals of the true owner are restored from its record, until that succeeds. */
+static void give_to(struct pod *p, size_t k, char *unit)
+{
+	struct managed *owner = p->members[k].managed;
+
+	if (owner == NULL)
+		pod_apply_rules(p); /* it has a record now, so it is to be handed back */
+	owner = p->members[k].managed;
+	if (owner == NULL || owner->cgroup.cg != NULL) {
+		free(unit);
+		return;
+	}
+	managed_set_unit(owner, unit);
+	/* A managed one is attached in this search and sized by its own laws. */
+	if (owner->container.annotated)
+		property_request(owner, false);
+	else
+		lifecycle_release(owner, "its cgroup was taken for that of another container");
+}
+
+static void release(struct pod *p, size_t i, size_t k)
+{
+	struct managed *m = p->members[i].managed;
+	struct managed *owner = p->members[k].managed;
+	const struct kube_container *c = &p->spec->containers[k];
+	bool touched = m->originals.touched;
+	struct limits back;
+
+	unit_brake_off(m);
+	back = goes_back(m);
+	limits_as_spec(&back, c->spec.limit[RESOURCE_CPU]);
+	if (touched && !note_originals(p, m, c, &back))
+		return; /* no memory: the next search tries again */
+	event_tell(EVENT_CGROUP_RELEASED, .who = message_who(m), .detail = c->name);
+	if (touched)
+		put_back(m, &back);
+	/* What it ran in before does not exist any more: else it would not have been missing. */
+	if (owner != NULL)
+		managed_lost(owner);
+	managed_lost(m);
+	forget_guess(m);
+	/* Where vscaled wrote nothing, nothing is to be restored. */
+	if (touched)
+		give_to(p, k, STEAL(m->unit));
+	persist_baselines(p->pods->records);
+}
+
+/* Cgroups that turn out to be another container's are released: their limits are put back. */
+static void pod_check_guesses(struct pod *p, const struct pod_children *all)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		struct managed *m = p->members[i].managed;
+		const struct pod_child *own = pod_child_of_id(all, p->spec->containers[i].id);
+		size_t k;
+
+		if (m == NULL || m->cgroup.cg == NULL || m->container.attach == ATTACH_CONFIRMED)
+			continue;
+		if (own != NULL && strcmp(own->path, m->cgroup.path) == 0) {
+			/* The API server reports the same. */
+			m->container.attach = ATTACH_CONFIRMED;
+			continue;
+		}
+		k = owner_of(p, i, all);
+		if (k != SIZE_MAX)
+			release(p, i, k);
+	}
+}
+
+/* --- limits that systemd holds while it cannot be called: what an earlier agent wrote is put back
+ */
+
+static const char pod_unreachable_why[] =
+	"systemd holds its limits and cannot be called: mount /run/systemd (components/systemd)";
+
+/* A limit that may not be written, see scope_out_of_reach(). */
+static bool pod_out_of_reach(const struct managed *m, const char *path)
+{
+	return m->container.rule.rule.mode != MODE_OFF && scope_out_of_reach(m->pid1, path);
+}
+
+/* The cgroup on record; NULL: none. */
+static const char *recorded_cgroup(const struct managed *m)
+{
+	const struct baseline *b = persist_record(m);
+
+	return b != NULL ? b->cgroup : NULL;
+}
+
+/* An agent that could call PID 1 has sized this run of it: its files get the originals, once. */
+static void pod_put_back(struct managed *m, const char *path)
+{
+	const char *recorded = recorded_cgroup(m);
+
+	if (!m->hand_back.due && !m->hand_back.done && recorded != NULL &&
+	    strcmp(recorded, path) == 0)
+		lifecycle_release(m, pod_unreachable_why);
+}
+
+/* Its limits may still be those of an earlier agent, and are not requested back yet. One with mode
+ * Off is released, if at all, when it is attached. */
+static bool may_be_put_back(const struct managed *m, const struct pod_children *all)
+{
+	const char *recorded = recorded_cgroup(m);
+	bool found = false;
+
+	if (recorded == NULL || m->hand_back.due || m->hand_back.done || m->state == UNIT_RESTORED)
+		return false;
+	for (size_t i = 0; i < all->count; i++)
+		found |= strcmp(all->item[i].path, recorded) == 0;
+	return found && (pod_out_of_reach(m, recorded) || m->cgroup.cg == NULL);
+}
+
+/* The same of the pod's own cgroup, with all of its containers that can be put back. */
+static void pod_put_back_level(struct pod *p, const struct pod_children *all)
+{
+	for (size_t i = 0; i < p->spec->container_count; i++)
+		if (p->members[i].managed != NULL && may_be_put_back(p->members[i].managed, all))
+			return;
+	pod_put_back(p->level, p->path);
+}
+
+/* --- from containers to their cgroups: by the API server's report, or by the cgroup that appears
+ */
 
 /* Cookies of the watches; those of limit files are small numbers. */
 #define COOKIE_POD      (1ULL << 62) /* its folder */
@@ -295,7 +618,7 @@ static const struct pod_child *guess(struct pod *p, size_t i, const struct pod_c
 	const uint64_t *spec = p->spec->containers[i].spec.limit;
 	struct limits stands;
 
-	if (pod_only_missing(p, all) != &p->members[i] ||
+	if (only_missing(p, SIZE_MAX, all) != i ||
 	    (spec[RESOURCE_CPU] == LIMIT_MAX && spec[RESOURCE_MEMORY] == LIMIT_MAX))
 		return NULL;
 	for (size_t k = 0; k < all->count; k++) {
@@ -381,8 +704,11 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 	managed_set_unit(m, unit != NULL ? strdup(unit) : NULL);
 	first = m->control.started_at == 0;
 	m->container.attach = ATTACH_CONFIRMED;
-	if (guessed)
-		pod_note_guess(m, &stands);
+	if (guessed) {
+		/* The API server has not confirmed it yet. */
+		m->container.attach = persist_has(m) ? ATTACH_GUESSED : ATTACH_GUESSED_NEW;
+		m->container.found = stands;
+	}
 	managed_start(m, &m->container.rule.rule, &a);
 	if (first && m->cgroup.cg != NULL)
 		pod_spec_first(m);

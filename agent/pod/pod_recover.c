@@ -13,7 +13,6 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
-#include "agent/pod/pod_absent.h"
 #include "policy/base/arithmetic.h"
 #include <stdio.h>
 #include <string.h>
@@ -195,6 +194,13 @@ void pod_recover_gone(struct pods *pods, const char *uid)
 
 	if (i < pods->sized_count)
 		pods->sized[i] = pods->sized[--pods->sized_count];
+}
+
+bool absent_is_gone(usec_t *since, usec_t now)
+{
+	if (*since == 0)
+		*since = now;
+	return now - *since >= ABSENT_USEC;
 }
 
 void pod_recover_list(struct pods *pods, bool ended)

@@ -2,6 +2,7 @@
 /* Originals that were lost on this node. */
 #pragma once
 
+#include "policy/base/base.h"
 #include <stdbool.h>
 
 struct kube_pod;
@@ -26,3 +27,11 @@ void pod_recover_gone(struct pods *pods, const char *uid);
 void pod_recover_list(struct pods *pods, bool ended);
 /* At each review: ends the recovery once every such pod has its originals. */
 void pod_recover_end(struct pods *pods);
+
+/* A list that lacks a pod proves nothing: storage may have been set back. Records of a pod without
+ * a cgroup go when the API server deletes it, when two whole lists ABSENT_USEC apart lacked it, or
+ * when none had it for ABSENT_MAX_USEC. */
+#define ABSENT_USEC     (10 * USEC_PER_MIN)
+#define ABSENT_MAX_USEC (8 * 24 * USEC_PER_HOUR)
+/* Two whole lists lacked it, the first one at *since, which is set when it is 0. */
+bool absent_is_gone(usec_t *since, usec_t now);

@@ -2,7 +2,7 @@
 /* Which containers of a pod are managed, by which rule, and why the others are not. */
 #include "agent/pod/pod_rule.h"
 #include "agent/apply/release.h"
-#include "agent/apply/rules.h"
+#include "agent/apply/start.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"

@@ -19,7 +19,6 @@
 #include "agent/pod/runtime.h"
 #include "cgroup/writer.h"
 #include "policy/control/control.h"
-#include <string.h>
 
 /* The kubelet carries out a change 1 to 5 s after it, and may write old values in between. */
 #define ECHO_USEC (60 * USEC_PER_SEC)

@@ -4,6 +4,7 @@
 #include "agent/annotation/annotation.h"
 #include "agent/apply/boost.h"
 #include "agent/base/footprint.h"
+#include "agent/journal/event.h"
 #include "agent/manage/attach.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
@@ -12,14 +13,201 @@
 #include "agent/manage/reader.h"
 #include "agent/manage/table.h"
 #include "agent/manage/wake.h"
-#include "agent/pod/pod_absent.h"
 #include "agent/pod/pod_find.h"
-#include "agent/pod/pod_observe.h"
 #include "agent/pod/pod_recover.h"
 #include "agent/pod/pod_rollout.h"
 #include "agent/pod/pod_rule.h"
 #include "agent/pod/pod_spec.h"
+#include <stdio.h>
 #include <string.h>
+
+/* --- kubernetes.observe All: which pods without a mode are watched, in mode Off --- */
+
+static size_t containers_of(const struct kube_pod *spec)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < spec->container_count; i++)
+		n += spec->containers[i].kind == CONTAINER_APP ||
+		     spec->containers[i].kind == CONTAINER_SIDECAR;
+	return n;
+}
+
+static size_t observed_containers(const struct pods *pods)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < pods->count; i++)
+		if (pods->items[i]->observed)
+			n += containers_of(pods->items[i]->spec);
+	return n;
+}
+
+static struct pod *youngest(const struct pods *pods)
+{
+	struct pod *ret = NULL;
+
+	for (size_t i = 0; i < pods->count; i++) {
+		struct pod *p = pods->items[i];
+
+		if (p->observed && (ret == NULL || p->spec->created_real > ret->spec->created_real))
+			ret = p;
+	}
+	return ret;
+}
+
+/* Is this pod, which is not in the table, to be observed? Up to kubernetes.observedContainers the
+ * oldest are: a younger one leaves for it. */
+static bool pod_observe(struct pods *pods, const struct kube_pod *spec)
+{
+	const struct annotation_input input = pod_annotations(pods, spec);
+	size_t max = pods->config->kubernetes.observed_containers, n = containers_of(spec);
+
+	if (!annotation_observed(&input) || pod_excluded(pods->host, spec, true) != NULL || n > max)
+		return false;
+	while (observed_containers(pods) + n > max) {
+		struct pod *p = youngest(pods);
+
+		if (!pods->observe_full)
+			event_tell(EVENT_OBSERVATION_FULL, .count = max);
+		pods->observe_full = true;
+		if (p->spec->created_real <= spec->created_real)
+			return false;
+		/* It is known in history, and comes back when another one goes. */
+		p->observed = false;
+		pod_apply_rules(p);
+	}
+	return true;
+}
+
+/* An observed pod leaves the table: one that had no place may take it. */
+static void pod_observe_ended(struct pods *pods, const struct pod *p)
+{
+	if (!p->observed || !pods->observe_full)
+		return;
+	pods->observe_full = false;
+	pods->list_due = true;
+}
+
+/* --- records of pods that lists lack: when they are deleted --- */
+
+static struct absent_pod *absent_find(const struct pods *pods, const char *uid)
+{
+	/* Records of one pod stand together: the newest entry first. */
+	for (size_t i = pods->absent_count; i > 0; i--)
+		if (strcmp(pods->absent[i - 1].uid, uid) == 0)
+			return &pods->absent[i - 1];
+	return NULL;
+}
+
+static void absent_remove(struct pods *pods, struct absent_pod *a)
+{
+	*a = pods->absent[--pods->absent_count];
+}
+
+/* Without memory for it, its records stay. */
+static void absent_add(struct pods *pods, const char *uid)
+{
+	struct absent_pod *grown =
+		reallocarray(pods->absent, pods->absent_count + 1, sizeof *grown);
+
+	if (grown == NULL)
+		return;
+	pods->absent = grown;
+	grown += pods->absent_count++;
+	*grown = (struct absent_pod){.listed = false};
+	snprintf(grown->uid, sizeof grown->uid, "%s", uid);
+}
+
+/* A list begins, names a pod, and ends. */
+static void absent_list_begin(struct pods *pods)
+{
+	for (size_t i = 0; i < pods->absent_count; i++)
+		pods->absent[i].listed = false;
+	for (size_t i = 0; i < pods->records->baselines.count; i++) {
+		const char *key = pods->records->baselines.items[i].key;
+		size_t prefix = strlen(BASELINE_POD_PREFIX), len;
+		char uid[KUBEPODS_UID_MAX];
+
+		if (strncmp(key, BASELINE_POD_PREFIX, prefix) != 0)
+			continue;
+		len = strcspn(key + prefix, "/");
+		if (len >= sizeof uid)
+			continue;
+		snprintf(uid, sizeof uid, "%.*s", (int)len, key + prefix);
+		if (absent_find(pods, uid) == NULL)
+			absent_add(pods, uid);
+	}
+}
+
+static void absent_seen(struct pods *pods, const char *uid)
+{
+	struct absent_pod *a = absent_find(pods, uid);
+
+	if (a == NULL)
+		return;
+	a->listed = true;
+	a->gone = false;
+	a->since = 0;
+}
+
+static void absent_list_end(struct pods *pods, bool whole)
+{
+	for (size_t i = pods->absent_count; i > 0; i--) {
+		struct absent_pod *a = &pods->absent[i - 1];
+
+		/* What could not be read may be it. */
+		if (a->listed || (!whole && a->since == 0))
+			absent_remove(pods, a);
+		else if (whole)
+			a->gone = absent_is_gone(&a->since, pods->wake->now);
+	}
+}
+
+/* At each review: deletes the records of pods that are gone. */
+static void absent_tick(struct pods *pods)
+{
+	/* The lists belong to another node. */
+	if (pods->host->name_wrong)
+		return;
+	for (size_t i = pods->absent_count; i > 0; i--) {
+		struct absent_pod *a = &pods->absent[i - 1];
+		bool over =
+			a->gone || (a->since != 0 && pods->wake->now - a->since >= ABSENT_MAX_USEC);
+
+		if (over && pods_find(pods, a->uid) == NULL && !pods_has_cgroup(pods, a->uid))
+			persist_forget_pod(pods->records, a->uid);
+		if (!persist_has_pod(pods->records, a->uid))
+			absent_remove(pods, a);
+	}
+}
+
+static bool is_unproved(const struct wakeup *w, usec_t since)
+{
+	return since != 0 && w->now - since >= ABSENT_USEC;
+}
+
+bool pods_want_list(struct pods *pods)
+{
+	bool any = false;
+
+	if (pods->list_due) {
+		pods->list_due = false;
+		return true;
+	}
+	if (pods->list_wanted_at != 0 && pods->wake->now - pods->list_wanted_at < ABSENT_USEC)
+		return false;
+	for (size_t i = 0; i < pods->sized_count && !any; i++)
+		any = is_unproved(pods->wake, pods->sized[i].lacking_since);
+	for (size_t i = 0; i < pods->absent_count && !any; i++)
+		any = !pods->absent[i].gone && is_unproved(pods->wake, pods->absent[i].since) &&
+		      !pods_has_cgroup(pods, pods->absent[i].uid);
+	if (any)
+		pods->list_wanted_at = pods->wake->now;
+	return any;
+}
+
+/* --- the table --- */
 
 void pods_init(struct pods *pods, struct unit_table *units)
 {
@@ -37,11 +225,6 @@ void pods_init(struct pods *pods, struct unit_table *units)
 void pods_set_hooks(struct pods *pods, const struct pod_hooks *to)
 {
 	pods->hooks = *to;
-}
-
-static bool same_name(const struct kube_pod *a, const struct kube_pod *b)
-{
-	return strcmp(a->namespace, b->namespace) == 0 && strcmp(a->name, b->name) == 0;
 }
 
 /* --- one pod --- */
@@ -145,7 +328,8 @@ static void drop_namesake(struct pods *pods, const struct kube_pod *spec)
 	for (size_t i = 0; i < pods->count; i++) {
 		struct pod *p = pods->items[i];
 
-		if (!same_name(p->spec, spec) || strcmp(p->spec->uid, spec->uid) == 0)
+		if (strcmp(p->spec->namespace, spec->namespace) != 0 ||
+		    strcmp(p->spec->name, spec->name) != 0 || strcmp(p->spec->uid, spec->uid) == 0)
 			continue;
 		/* A list may be from the time of its predecessor. */
 		pod_drop(p, !pods->listing);
@@ -404,11 +588,6 @@ static void sweep(struct pod *p)
 	}
 }
 
-static bool level_hand_back_due(const struct pod *p)
-{
-	return p->level != NULL && p->level->hand_back.due;
-}
-
 void pods_tick(struct pods *pods, bool review)
 {
 	/* New cgroups are not reported without inotify. */
@@ -423,8 +602,8 @@ void pods_tick(struct pods *pods, bool review)
 		pod_spec_settle(p);
 		pod_check_found(p);
 		sweep(p);
-		if (p->leaving && !pod_hand_back_due(p) && !level_hand_back_due(p) &&
-		    !report_unsent(p))
+		if (p->leaving && !pod_hand_back_due(p) && !report_unsent(p) &&
+		    (p->level == NULL || !p->level->hand_back.due))
 			pod_drop(p, true);
 	}
 	if (!review)

@@ -21,7 +21,7 @@ void pods_gone(struct pods *pods, const char *uid);
 /* The pod exists, though its changes are not known. */
 void pods_seen(struct pods *pods, const char *uid);
 /* A list: what is not put between the two leaves the table once it has no cgroup; its originals
- * stay (pod_absent.c). Not whole: something of the list could not be read. */
+ * stay. Not whole: something of the list could not be read. */
 void pods_list_begin(struct pods *pods);
 void pods_list_end(struct pods *pods, bool whole);
 /* Does the API server report changes as they happen? */
@@ -46,3 +46,6 @@ void pod_report(struct pod *p);
 bool pod_hand_back_due(const struct pod *p);
 /* An Event on an annotated pod that cannot be managed, once for each reason; why: static text. */
 void pod_warn_unmanaged(struct pod *p, const char *reason, const char *why);
+/* Another list would show whether a pod is gone, at most once in ABSENT_USEC, or the rules for pods
+ * have changed. */
+bool pods_want_list(struct pods *pods);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/prometheus/prometheus.h"
-#include "agent/base/drop.h"
 #include "agent/base/json.h"
 #include <cjson/cJSON.h>
 #include <errno.h>

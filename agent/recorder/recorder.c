@@ -8,7 +8,6 @@
 #include "agent/state/ring.h"
 #include "policy/flight/replay.h"
 #include <errno.h>
-#include <string.h>
 
 /* Recorded for so long after the last thing of interest. */
 #define QUIET_USEC USEC_PER_MIN

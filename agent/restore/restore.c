@@ -1,9 +1,634 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/restore/restore.h"
-#include "agent/restore/restore_one.h"
+#include "agent/base/drop.h"
+#include "agent/view/human.h"
+#include "cgroup/kubepods.h"
+#include "cgroup/reader.h"
+#include "cgroup/writer.h"
+#include "systemd/unit_dropin.h"
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CGROUP_PATH_MAX 1024
+
+/* Why a target has no cgroup. */
+enum restore_missing {
+	RESTORE_THERE,     /* it has one */
+	RESTORE_STOPPED,   /* a unit that does not run */
+	RESTORE_RESTARTED, /* a container that was restarted in its pod */
+	RESTORE_POD_GONE,
+};
+
+struct restore_target {
+	const struct baseline *baseline;
+	const char *name;           /* as shown */
+	const char *unit;           /* systemd's name; NULL: systemd does not manage it */
+	char path[CGROUP_PATH_MAX]; /* "": it has no cgroup now */
+	enum restore_missing missing;
+	bool grow_only;      /* the pod of what is restored */
+	const char *pending; /* why it must not be touched now; NULL: it may be */
+	unsigned depth;
+	bool was_read;        /* by restore_grow(), before it wrote: */
+	struct limits before; /* what stood */
+};
+
+/* --- a unit's cgroup is found in the tree itself: works without the daemon and the bus */
+
+/* Deeper than any unit; cgroups that containers make inside are not searched. */
+#define DEPTH_MAX 12
+
+struct search {
+	const char *unit;
+	uint64_t inode;
+	char path[CGROUP_PATH_MAX]; /* of the folder being read */
+	char named[CGROUP_PATH_MAX];
+	char exact[CGROUP_PATH_MAX];
+};
+
+static int search_folder(int parent, const char *name, unsigned depth, struct search *s);
+
+static int search_entry(int dir, const struct dirent *entry, unsigned depth, struct search *s)
+{
+	size_t length = strlen(s->path);
+	/* systemd puts "_" before a name that could be taken for a file of the kernel. */
+	bool named = strcmp(entry->d_name, s->unit) == 0 ||
+		     (entry->d_name[0] == '_' && strcmp(entry->d_name + 1, s->unit) == 0);
+	int n, r = 0;
+
+	if (entry->d_type != DT_DIR || strcmp(entry->d_name, ".") == 0 ||
+	    strcmp(entry->d_name, "..") == 0)
+		return 0;
+	n = snprintf(s->path + length, sizeof(s->path) - length, "%s%s", length ? "/" : "",
+		     entry->d_name);
+	if (n < 0 || (size_t)n >= sizeof(s->path) - length) {
+		s->path[length] = '\0';
+		return 0;
+	}
+	if (s->inode != 0 && entry->d_ino == s->inode)
+		strcpy(s->exact, s->path);
+	else if (s->named[0] == '\0' && named)
+		strcpy(s->named, s->path);
+	if (s->exact[0] == '\0' && depth < DEPTH_MAX)
+		r = search_folder(dir, entry->d_name, depth + 1, s);
+	s->path[length] = '\0';
+	return r == -ENOENT ? 0 : r;
+}
+
+static int search_folder(int parent, const char *name, unsigned depth, struct search *s)
+{
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	OWN(drop_dir) DIR *dir = NULL;
+	const struct dirent *entry;
+	int r = 0;
+
+	if (fd < 0)
+		return -errno;
+	dir = fdopendir(fd);
+	if (!dir) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while (r == 0 && s->exact[0] == '\0' && (entry = readdir(dir)))
+		r = search_entry(fd, entry, depth, s);
+	return r;
+}
+
+/* The folder of that inode, else one that carries the unit's name (a restarted unit has a new
+ * inode). ret receives the path below root without a leading slash. -ENOENT: none. */
+static int cgroup_find(int root, const char *unit, uint64_t inode, char ret[static CGROUP_PATH_MAX])
+{
+	struct search s = {.unit = unit, .inode = inode};
+	int r = search_folder(root, ".", 0, &s);
+
+	if (r < 0)
+		return r;
+	if (s.exact[0] == '\0' && s.named[0] == '\0')
+		return -ENOENT;
+	strcpy(ret, s.exact[0] ? s.exact : s.named);
+	return 0;
+}
+
+/* --- and the cgroup of a record */
+
+static bool is_folder(int root, const char *path, ino_t *ret)
+{
+	struct stat st;
+
+	if (path[0] == '\0' || fstatat(root, path, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISDIR(st.st_mode))
+		return false;
+	*ret = st.st_ino;
+	return true;
+}
+
+/* The pod's UID, and whether the record is that of a container. -EINVAL: of no pod. */
+static int pod_uid(const struct baseline *b, char *ret, size_t size, bool *ret_container)
+{
+	size_t prefix = strlen(BASELINE_POD_PREFIX), length;
+	const char *uid = b->key + prefix;
+
+	if (strncmp(b->key, BASELINE_POD_PREFIX, prefix) != 0)
+		return -EINVAL;
+	length = strcspn(uid, "/");
+	if (length == 0 || length >= size)
+		return -EINVAL;
+	memcpy(ret, uid, length);
+	ret[length] = '\0';
+	*ret_container = uid[length] == '/';
+	return 0;
+}
+
+/* Does the pod still have a cgroup: above the container's old one, or at any place it can be? */
+static bool pod_runs(const struct restore *r, const struct baseline *b, const char *uid,
+		     bool container)
+{
+	char path[CGROUP_PATH_MAX];
+	ino_t inode;
+	char *slash;
+
+	snprintf(path, sizeof(path), "%s", b->cgroup != NULL ? b->cgroup : "");
+	slash = strrchr(path, '/');
+	if (container && slash != NULL)
+		*slash = '\0';
+	if (is_folder(r->root, path, &inode))
+		return true;
+	return kubepods_find_pod(r->root, "", uid, path, sizeof(path)) == 0;
+}
+
+static void locate_pod(const struct restore *r, struct restore_target *t)
+{
+	const struct baseline *b = t->baseline;
+	bool container = false;
+	char uid[KUBEPODS_UID_MAX];
+	ino_t inode = 0;
+
+	t->unit = b->unit;
+	/* The path of a container has its id, and the inode shows that it is the same cgroup. */
+	if (b->cgroup != NULL && strlen(b->cgroup) < sizeof(t->path) &&
+	    is_folder(r->root, b->cgroup, &inode) &&
+	    (b->cgroup_inode == 0 || b->cgroup_inode == inode)) {
+		strcpy(t->path, b->cgroup);
+		return;
+	}
+	if (pod_uid(b, uid, sizeof(uid), &container) < 0 || !pod_runs(r, b, uid, container))
+		t->missing = RESTORE_POD_GONE;
+	else
+		t->missing = RESTORE_RESTARTED;
+}
+
+/* Finds the cgroup and what systemd calls it. */
+static void restore_locate(const struct restore *r, const struct baseline *b,
+			   struct restore_target *ret)
+{
+	*ret = (struct restore_target){
+		.baseline = b,
+		.name = restore_shown_name(b),
+		.unit = restore_unit_name(b),
+	};
+	if (ret->unit == NULL) {
+		locate_pod(r, ret);
+	} else if (cgroup_find(r->root, ret->unit, b->cgroup_inode, ret->path) < 0) {
+		ret->path[0] = '\0';
+		ret->missing = RESTORE_STOPPED;
+	}
+	for (const char *c = ret->path; *c; c++)
+		ret->depth += *c == '/';
+}
+
+/* --- the steps for a single record */
+
+#define WANT (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT | USAGE_MEM | USAGE_MEM_STAT)
+
+#define PROPS_CPU    UNIT_PROP_CPU_QUOTA
+#define PROPS_MEMORY (UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH)
+
+/* A reclaim call takes back 64 MiB at most: 16 GiB of page cache, then it is left. */
+#define RECLAIM_CALLS_MAX 256
+
+/* One unit that is being restored. */
+struct work {
+	const struct restore *restore;
+	const struct restore_target *target;
+	const struct limits *original;
+	struct cg *cg;
+	struct usage usage;
+	bool memory_left; /* its memory stays what the kernel holds, for systemd as well */
+	struct restore_result *result;
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct restore_result *result,
+						      const char *format, ...)
+{
+	size_t length = strlen(result->detail);
+	size_t room = sizeof(result->detail) - length;
+	va_list arguments;
+	int n;
+
+	if (length > 0) {
+		n = snprintf(result->detail + length, room, "; ");
+		length += MIN((size_t)n, room - 1);
+		room = sizeof(result->detail) - length;
+	}
+	va_start(arguments, format);
+	vsnprintf(result->detail + length, room, format, arguments);
+	va_end(arguments);
+}
+
+static void fail(struct work *w, const char *what, int error)
+{
+	w->result->outcome = RESTORE_FAILED;
+	say(w->result, "%s: %s", what, strerror(-error));
+}
+
+static int units_set(const struct restore *r, const char *unit, const struct unit_props *want,
+		     uint32_t mask)
+{
+	return r->units && unit ? r->units->set(r->units->ctx, unit, want, mask) : 0;
+}
+
+static int units_get(const struct restore *r, const char *unit, struct unit_props *ret)
+{
+	return r->units && unit ? r->units->get(r->units->ctx, unit, ret) : -EOPNOTSUPP;
+}
+
+static int units_drop(const struct restore *r, const char *unit, uint32_t mask)
+{
+	return r->units && unit ? r->units->drop(r->units->ctx, unit, mask) : 0;
+}
+
+static uint64_t margin_of(const struct restore *r, uint64_t use)
+{
+	return MAX(use / 1000 * r->margin_permille, r->margin_min_bytes);
+}
+
+/* Whether a memory value may stand: it is no lower than what the kernel holds, or use fits. */
+static bool restore_one_fits(const struct work *w, uint64_t value, uint64_t held, uint64_t use)
+{
+	if (value == LIMIT_MAX || value >= held || !(w->usage.have & USAGE_MEM))
+		return true;
+	return use <= value && margin_of(w->restore, use) <= value - use;
+}
+
+/* Whether all four memory values may stand, the kernel's and systemd's. */
+static bool memory_fits(const struct work *w, uint64_t use)
+{
+	const struct unit_props *props = &w->target->baseline->props;
+	const struct limits *held = &w->usage.limits;
+
+	return restore_one_fits(w, w->original->mem_max, held->mem_max, use) &&
+	       restore_one_fits(w, w->original->mem_high, held->mem_high, use) &&
+	       restore_one_fits(w, props->mem_max, held->mem_max, use) &&
+	       restore_one_fits(w, props->mem_high, held->mem_high, use);
+}
+
+/* The smallest memory value to be restored. */
+static uint64_t memory_lowest(const struct work *w)
+{
+	const struct unit_props *props = &w->target->baseline->props;
+	uint64_t kernel = MIN(w->original->mem_max, w->original->mem_high);
+
+	return MIN(kernel, MIN(props->mem_max, props->mem_high));
+}
+
+static int write_knob(struct work *w, enum knob knob, uint64_t to)
+{
+	const struct change change = {
+		.knob = knob,
+		.to = to,
+		.period_usec = w->original->cpu_period_usec,
+		.margin_bytes = w->restore->force || !(w->usage.have & USAGE_MEM)
+					? 0
+					: margin_of(w->restore, w->usage.mem_current),
+	};
+	int r = cg_write(w->cg, &change);
+
+	/* A file that the kernel does not show holds its default. */
+	return r == -EOPNOTSUPP && to == (knob == KNOB_CPU_BURST ? 0 : LIMIT_MAX) ? APPLY_UNCHANGED
+										  : r;
+}
+
+/* Reclaims page cache, if that alone keeps the originals from fitting. */
+static void make_room(struct work *w)
+{
+	uint64_t lowest = memory_lowest(w);
+	uint64_t bound = mem_unreclaimable(&w->usage.stat);
+
+	if (!(w->usage.have & USAGE_MEM_STAT) || !memory_fits(w, bound))
+		return;
+	for (int i = 0; i < RECLAIM_CALLS_MAX && !memory_fits(w, w->usage.mem_current); i++) {
+		uint64_t use = w->usage.mem_current;
+		uint64_t keep = lowest - MIN(lowest, margin_of(w->restore, use));
+		struct change change = {.knob = KNOB_MEM_RECLAIM, .to = use - MIN(use, keep)};
+
+		if (change.to == 0 || cg_write(w->cg, &change) != APPLY_DONE ||
+		    cg_read(w->cg, WANT, &w->usage) < 0)
+			return;
+	}
+}
+
+static void say_left(struct work *w)
+{
+	char use[HUMAN_SIZE], original[HUMAN_SIZE], held[HUMAN_SIZE];
+
+	w->result->outcome = RESTORE_LEFT;
+	say(w->result, "memory stays at %s: %s in use and the margin do not fit in the original %s",
+	    human_amount(RESOURCE_MEMORY, w->usage.limits.mem_max, held),
+	    human_amount(RESOURCE_MEMORY, w->usage.mem_current, use),
+	    human_amount(RESOURCE_MEMORY, memory_lowest(w), original));
+}
+
+/* Does memory fit? After page cache is reclaimed and a lowered memory.high is raised. */
+static void check_memory(struct work *w)
+{
+	if (w->usage.limits.mem_high < w->original->mem_high)
+		(void)write_knob(w, KNOB_MEM_HIGH, w->original->mem_high);
+	if (w->restore->reclaim && !memory_fits(w, w->usage.mem_current))
+		make_room(w);
+	w->memory_left = !w->restore->force && !memory_fits(w, w->usage.mem_current);
+	if (w->memory_left)
+		say_left(w);
+}
+
+/* For systemd; with memory left as it is, the kernel's limit, so that no reload lowers it. */
+static struct unit_props props_wanted(const struct work *w)
+{
+	struct unit_props want = w->target->baseline->props;
+
+	if (w->memory_left) {
+		want.mem_max = w->usage.limits.mem_max;
+		want.mem_high = LIMIT_MAX;
+	}
+	return want;
+}
+
+static void restore_properties(struct work *w)
+{
+	struct unit_props want = props_wanted(w);
+	uint32_t own = (PROPS_CPU | PROPS_MEMORY) & ~w->target->baseline->dropins;
+	int r = units_set(w->restore, w->target->unit, &want, PROPS_CPU | PROPS_MEMORY);
+
+	if (r < 0) {
+		fail(w, "systemd did not accept the values", r);
+		return;
+	}
+	/* A reload must not lower a memory value that was left. */
+	own |= UNIT_DROPIN_OWN;
+	if (w->memory_left)
+		own &= PROPS_CPU | UNIT_DROPIN_CPU;
+	r = units_drop(w->restore, w->target->unit, own);
+	if (r < 0)
+		fail(w, "a drop-in could not be removed", r);
+}
+
+static void restore_cpu_files(struct work *w)
+{
+	int r = write_knob(w, KNOB_CPU_MAX, cpu_quota_in_file(w->original));
+
+	if (r < 0)
+		fail(w, "cpu.max", r);
+	r = write_knob(w, KNOB_CPU_BURST, w->original->cpu_burst_usec);
+	if (r < 0)
+		fail(w, "cpu.max.burst", r);
+}
+
+/* Use grew past the original after it was found to fit. */
+static void leave_memory(struct work *w)
+{
+	struct usage now;
+
+	if (cg_read(w->cg, WANT, &now) == 0)
+		w->usage = now;
+	w->memory_left = true;
+	say_left(w);
+	(void)write_knob(w, KNOB_MEM_HIGH, LIMIT_MAX);
+}
+
+/* Lowers memory.max if use fits right before the write. False: left, or failed. */
+static bool lower_max(struct work *w, uint64_t to)
+{
+	int r = write_knob(w, KNOB_MEM_MAX, to);
+
+	/* --force */
+	if (r == APPLY_REFUSED && w->restore->force)
+		r = cg_force_mem_max(w->cg, to);
+	if (r == APPLY_REFUSED) {
+		leave_memory(w);
+	} else if (r < 0) {
+		fail(w, "memory.max", r);
+		/* The file has the higher value: systemd would write the lower one unchecked. */
+		w->memory_left = r != -EOPNOTSUPP;
+	}
+	return r >= 0 && r != APPLY_REFUSED;
+}
+
+/* Before the call to systemd: it may take seconds, and ends in a write of memory.max without a
+ * check of use. Once the file has the lower one of the two originals, use cannot exceed either. */
+static void lower_memory(struct work *w)
+{
+	const struct unit_props *props = &w->target->baseline->props;
+	uint64_t max = MIN(w->original->mem_max, props->mem_max);
+	uint64_t high = MIN(w->original->mem_high, props->mem_high);
+	struct usage now;
+
+	if (w->memory_left) {
+		(void)write_knob(w, KNOB_MEM_HIGH, LIMIT_MAX);
+		return;
+	}
+	if (max < w->usage.limits.mem_max && !lower_max(w, max))
+		return;
+	/* A memory.high below use stops the tasks: use is read again. */
+	if (cg_read(w->cg, WANT, &now) < 0)
+		return;
+	w->usage = now;
+	if (!w->restore->force && !memory_fits(w, now.mem_current))
+		leave_memory(w);
+	else if (high < now.limits.mem_high)
+		(void)write_knob(w, KNOB_MEM_HIGH, high);
+}
+
+/* Restores what differs from the original after systemd's own write. */
+static void restore_memory_files(struct work *w)
+{
+	int r;
+
+	if (w->memory_left)
+		return;
+	if (!lower_max(w, w->original->mem_max)) {
+		if (w->memory_left)
+			restore_properties(w);
+		return;
+	}
+	r = write_knob(w, KNOB_MEM_HIGH, w->original->mem_high);
+	if (r < 0)
+		fail(w, "memory.high", r);
+}
+
+static bool props_equal(const struct unit_props *a, const struct unit_props *b)
+{
+	return a->cpu_quota_per_sec_usec == b->cpu_quota_per_sec_usec && a->mem_max == b->mem_max &&
+	       a->mem_high == b->mem_high;
+}
+
+/* Reads everything back: the result is what the kernel and systemd have, not what was written. */
+static void verify(struct work *w)
+{
+	struct unit_props stored, want = props_wanted(w);
+	int r = cg_read(w->cg, WANT, &w->usage);
+
+	if (r < 0) {
+		fail(w, "reading back", r);
+		return;
+	}
+	if (w->usage.limits.cpu_quota_usec != cpu_quota_in_file(w->original) ||
+	    w->usage.limits.cpu_burst_usec != w->original->cpu_burst_usec)
+		fail(w, "cpu.max is not the original", -EBUSY);
+	if (!w->memory_left && (w->usage.limits.mem_max != cg_mem_kept(w->original->mem_max) ||
+				w->usage.limits.mem_high != cg_mem_kept(w->original->mem_high)))
+		fail(w, "memory.max or memory.high is not the original", -EBUSY);
+	r = units_get(w->restore, w->target->unit, &stored);
+	if (r < 0 && r != -EOPNOTSUPP)
+		fail(w, "reading systemd's values back", r);
+	else if (r == 0 && !props_equal(&stored, &want))
+		fail(w, "systemd holds other values", -EBUSY);
+}
+
+/* The pod's spec still has vscaled's values, and the next start of the container uses them. */
+static void say_ratified(const struct restore *r, const struct restore_target *t,
+			 struct restore_result *ret)
+{
+	if (r->spec_stays && t->baseline->ratified)
+		say(ret, "the pod's spec still has values of vscaled: they return with its "
+			 "next restart or resize");
+}
+
+/* Without a cgroup only systemd's properties for the next start can be restored. */
+static void restore_gone(const struct restore *r, const struct restore_target *t,
+			 struct restore_result *ret)
+{
+	uint32_t all = PROPS_CPU | PROPS_MEMORY;
+	int e;
+
+	ret->outcome = RESTORE_GONE;
+	if (t->missing == RESTORE_RESTARTED) {
+		say(ret, "restarted since: it has the values of its spec");
+		return;
+	}
+	e = units_set(r, t->unit, &t->baseline->props, all);
+	if (e == 0 || e == -ENOENT)
+		e = units_drop(r, t->unit, (all & ~t->baseline->dropins) | UNIT_DROPIN_OWN);
+	if (e < 0) {
+		ret->outcome = RESTORE_FAILED;
+		say(ret, "not running, and systemd did not accept the values: %s", strerror(-e));
+	}
+}
+
+static int work_open(const struct restore *r, const struct restore_target *t, struct work *ret)
+{
+	struct work w = {.restore = r, .target = t, .original = &t->baseline->limits};
+	int e = t->path[0] ? cg_open(r->root, t->path, &w.cg) : -ENOENT;
+
+	if (e == 0)
+		e = cg_read(w.cg, WANT, &w.usage);
+	if (e < 0) {
+		cg_close(w.cg);
+		return e;
+	}
+	*ret = w;
+	return 0;
+}
+
+/* Notes what stands, and raises memory.max and memory.high where the original is higher. Errors
+ * show up in the next. */
+static void restore_grow(const struct restore *r, struct restore_target *t)
+{
+	struct work w;
+
+	if (work_open(r, t, &w) < 0)
+		return;
+	t->before = w.usage.limits;
+	t->was_read = true;
+	if (w.usage.limits.mem_max < w.original->mem_max)
+		(void)write_knob(&w, KNOB_MEM_MAX, w.original->mem_max);
+	if (w.usage.limits.mem_high < w.original->mem_high)
+		(void)write_knob(&w, KNOB_MEM_HIGH, w.original->mem_high);
+	cg_close(w.cg);
+}
+
+/* Restores everything else, and fills the result. */
+static void restore_unit(const struct restore *r, const struct restore_target *t,
+			 struct restore_result *ret)
+{
+	struct work w;
+	int e = work_open(r, t, &w);
+
+	*ret = (struct restore_result){.unit = t->name, .outcome = RESTORE_RESTORED};
+	ret->from = ret->to = t->baseline->limits;
+	if (e == -ENOENT || e == -ENODEV) {
+		restore_gone(r, t, ret);
+		say_ratified(r, t, ret);
+		return;
+	}
+	w.result = ret;
+	if (e < 0) {
+		ret->outcome = RESTORE_FAILED;
+		say(ret, "its cgroup cannot be read: %s", strerror(-e));
+		return;
+	}
+	ret->from = t->was_read ? t->before : w.usage.limits;
+	check_memory(&w);
+	lower_memory(&w);
+	/* systemd refuses to lower cpu.max below the burst, without an error. */
+	if (w.usage.limits.cpu_burst_usec > w.original->cpu_burst_usec)
+		(void)write_knob(&w, KNOB_CPU_BURST, w.original->cpu_burst_usec);
+	restore_properties(&w);
+	restore_cpu_files(&w);
+	restore_memory_files(&w);
+	verify(&w);
+	say_ratified(r, t, ret);
+	cg_close(w.cg);
+}
+
+/* A call to systemd re-asserts every value it holds, so it goes out only if its own memory.high is
+ * the low one, and then carries the memory.max that the kernel holds, should that be higher. */
+static int lift_property(struct work *w)
+{
+	struct unit_props stored;
+	int r = units_get(w->restore, w->target->unit, &stored);
+
+	if (r < 0 || stored.mem_high >= w->original->mem_high)
+		return r == -EOPNOTSUPP || r == -ENOENT ? 0 : r;
+	stored.mem_high = w->original->mem_high;
+	stored.mem_max = MAX(stored.mem_max, w->usage.limits.mem_max);
+	return units_set(w->restore, w->target->unit, &stored, PROPS_MEMORY);
+}
+
+/* Raises a lowered memory.high to the original. 1: done, 0: nothing to do, or -errno. */
+static int restore_lift_unit(const struct restore *r, const struct restore_target *t)
+{
+	struct work w;
+	int e = work_open(r, t, &w);
+
+	if (e == -ENOENT || e == -ENODEV)
+		return 0;
+	if (e < 0)
+		return e;
+	if (w.usage.limits.mem_high < w.original->mem_high) {
+		e = write_knob(&w, KNOB_MEM_HIGH, w.original->mem_high);
+		if (e >= 0)
+			e = lift_property(&w);
+		e = e < 0 ? e : 1;
+	}
+	cg_close(w.cg);
+	return e;
+}
+
+/* --- all records, or those of a name */
 
 struct target_list {
 	struct restore_target *items;

@@ -46,26 +46,3 @@ int serve_metrics_start(struct serve *s);
  * answer, owned; NULL: ret_why says what is wrong with the text, and is "" where memory is short.
  */
 cJSON *serve_recommend(void *ctx, const char *text, size_t len, char *ret_why, size_t why_size);
-
-/* serve_pod.c */
-/* 32 of the pod, 32 of its namespace, and the keys of a rule. */
-#define SERVE_ANNOTATIONS_MAX 96
-
-/* A view and the memory for it. */
-struct serve_pod {
-	struct pod_view view;
-	struct annotation_view annotations[SERVE_ANNOTATIONS_MAX];
-	char source[320];
-	char namespace[80];
-	char condition[320];
-	char rollout[160];
-};
-
-/* c NULL: the pod itself; m NULL: not managed. */
-void serve_pod_view(const struct pod *p, const struct kube_container *c, const struct managed *m,
-		    struct serve_pod *ret);
-/* The containers that are not managed, with the reason. */
-void serve_unmanaged(const struct pods *pods, control_unit_fn *each, void *arg);
-/* One of them. False: there is none of this name. */
-bool serve_unmanaged_named(const struct pods *pods, const char *name, control_unit_fn *each,
-			   void *arg);

@@ -11,7 +11,6 @@
 #include "policy/history/prior.h"
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 struct known {
 	struct recommendation of;

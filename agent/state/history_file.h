@@ -66,9 +66,37 @@ int history_decode(const char *text, size_t len, struct history_store *ret);
 /* Like state_file_load(); a body that cannot be decoded is set aside as well. */
 int history_load(int dir, char *aside, struct history_store *ret);
 
-/* history_line.c: one record as a line of text. */
+/* One record as a line of text. */
 /* *ret is owned and ends with a newline. -EINVAL for a bad key, -ENOMEM. */
 int history_line_write(const char *key, const struct history_record *r, char **ret);
 /* Without the newline. *ret_key is owned. -EBADMSG, -ENOMEM. t NULL: the saved half life. */
 int history_line_read(const char *line, size_t len, const struct tuning_history *t, char **ret_key,
 		      struct history_record *ret);
+
+/* What a history file holds and what is wrong with it, without changing it. */
+struct history_fault {
+	size_t line; /* of the file, from 1 on */
+	const char *what;
+	const char *advice;
+};
+
+typedef void history_fault_fn(void *user, const struct history_fault *fault);
+
+/* Of the lines that are whole. */
+struct history_summary {
+	bool version_known;
+	uint32_t version;
+	size_t keys;
+	size_t bytes; /* of the file */
+	size_t faults;
+	char *oldest_key, *newest_key; /* owned; NULL: no line is whole */
+	usec_t oldest_realtime_usec;
+	usec_t newest_realtime_usec;
+};
+
+void history_summary_drop(struct history_summary *s);
+
+/* The bytes of a whole file. No fault: the daemon loads it. each() gets every fault, in the order
+ * of the lines. -ENOMEM. */
+int history_verify(const char *text, size_t len, history_fault_fn *each, void *user,
+		   struct history_summary *ret);

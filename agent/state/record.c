@@ -78,19 +78,9 @@ static int read_name(struct cursor *c, char **ret)
 	return *ret != NULL ? 0 : -ENOMEM;
 }
 
-static bool is_dash(const char *s, size_t len)
-{
-	return len == 1 && *s == '-';
-}
-
-static void write_text(FILE *f, const char *s)
-{
-	write_name(f, s != NULL && *s != '\0' ? s : "-");
-}
-
 static int read_text(struct cursor *c, char **ret)
 {
-	if (!is_dash(c->p, (size_t)(c->end - c->p)))
+	if (c->end - c->p != 1 || *c->p != '-')
 		return read_name(c, ret);
 	c->p = c->end;
 	*ret = NULL;
@@ -230,12 +220,15 @@ static int read_weights(struct cursor *c, uint64_t count, double *weights)
 
 static void write_value(FILE *out, const struct record_field *f, const void *value)
 {
+	const char *text;
+
 	switch (f->type) {
 	case RECORD_NAME:
 		write_name(out, *(char *const *)value);
 		break;
 	case RECORD_TEXT:
-		write_text(out, *(char *const *)value);
+		text = *(char *const *)value;
+		write_name(out, text != NULL && *text != '\0' ? text : "-");
 		break;
 	case RECORD_U64:
 		fprintf(out, "%" PRIu64, *(const uint64_t *)value);

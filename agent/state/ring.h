@@ -13,14 +13,31 @@
  */
 #pragma once
 
-#include "agent/state/ring_writer.h"
+#include "policy/base/base.h"
+#include <pthread.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #define RING_BLOCK_BYTES (64 * KIB)
 #define RING_HEAD_MAX    1024
 #define RING_BLOCKS_MIN  4
 /* Of one record. */
 #define RING_RECORD_MAX (16 * KIB)
+
+/* More that waits to be written is refused. */
+#define RING_WRITER_BYTES_MAX (512 * KIB)
+
+/* Writes parts of the file on a thread of its own. */
+struct ring_writer {
+	int fd; /* borrowed */
+	pthread_t thread;
+	pthread_mutex_t mutex;
+	pthread_cond_t changed;
+	struct ring_part *first, **end; /* that wait, in their order */
+	size_t waiting_bytes;
+	int error; /* of the last part that was written; 0: none */
+	bool stop;
+};
 
 struct ring {
 	int fd;

@@ -2,7 +2,6 @@
 #include "agent/state/rollout_file.h"
 #include "agent/state/record.h"
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 const struct state_kind rollout_state = {"rollouts", 1, MIB};

@@ -2,7 +2,6 @@
 /* Which systemd units are managed: PID 1's list, and the connection to it. */
 #include "agent/units/units.h"
 #include "agent/apply/release.h"
-#include "agent/apply/rules.h"
 #include "agent/apply/start.h"
 #include "agent/base/footprint.h"
 #include "agent/config/config.h"

@@ -5,7 +5,6 @@
 #include "agent/view/restore_result.h"
 #include "agent/view/view.h"
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -26,28 +25,8 @@ struct json_field {
 	bool brief; /* also in the list */
 };
 
-struct json_table {
-	const struct json_field *fields;
-	size_t count;
-};
-
-enum view_table {
-	VIEW_STATUS,
-	VIEW_UNIT,
-	VIEW_RESOURCE,
-	VIEW_BOUND,
-	VIEW_DECISION,
-	VIEW_TRIAL,
-	VIEW_BOOST,
-	VIEW_COUNTERS,
-	VIEW_CLUSTER,
-	VIEW_POD_NAME,
-	VIEW_POD,
-	VIEW_POD_RESOURCE,
-	VIEW_ANNOTATION,
-	VIEW_REPORT,
-	VIEW_TABLE_COUNT,
-};
+/* A table, as the functions below take it. */
+#define FIELDS(rows) rows, ARRAY_SIZE(rows)
 
 /* clang-format off */
 #define ROW(type, key, kind, brief) {#key, offsetof(struct type, key), kind, brief}
@@ -174,9 +153,9 @@ static const struct json_field cluster_fields[] = {
 	ROW(cluster_view, trouble, JSON_TEXT, true),
 	{"last_event_at", offsetof(struct cluster_view, last_event_realtime_usec), JSON_TIME, true},
 	ROW(cluster_view, resize_offered, JSON_FLAG, true),
-	ROW(cluster_view, pod_count, JSON_U32, true),
-	ROW(cluster_view, writes_waiting, JSON_U32, true),
-	ROW(cluster_view, refused_count, JSON_U32, true),
+	ROW(cluster_view, pod_count, JSON_COUNT, true),
+	ROW(cluster_view, writes_waiting, JSON_COUNT, true),
+	ROW(cluster_view, refused_count, JSON_COUNT, true),
 	ROW(cluster_view, requests, JSON_COUNT, true),
 	ROW(cluster_view, failures, JSON_COUNT, true),
 };
@@ -231,33 +210,14 @@ static const struct json_field report_fields[] = {
 	ROW(report_view, detail, JSON_TEXT, false),
 	{"sent_at", offsetof(struct report_view, sent_realtime_usec), JSON_TIME, false},
 };
-
-static const struct json_table view_tables[VIEW_TABLE_COUNT] = {
-	[VIEW_STATUS]   = {status_fields,   ARRAY_SIZE(status_fields)},
-	[VIEW_UNIT]     = {unit_fields,     ARRAY_SIZE(unit_fields)},
-	[VIEW_RESOURCE] = {resource_fields, ARRAY_SIZE(resource_fields)},
-	[VIEW_BOUND]    = {bound_fields,    ARRAY_SIZE(bound_fields)},
-	[VIEW_DECISION] = {decision_fields, ARRAY_SIZE(decision_fields)},
-	[VIEW_TRIAL]    = {trial_fields,    ARRAY_SIZE(trial_fields)},
-	[VIEW_BOOST]    = {boost_fields,    ARRAY_SIZE(boost_fields)},
-	[VIEW_COUNTERS] = {counter_fields,  ARRAY_SIZE(counter_fields)},
-	[VIEW_CLUSTER]  = {cluster_fields,  ARRAY_SIZE(cluster_fields)},
-	[VIEW_POD_NAME] = {pod_name_fields, ARRAY_SIZE(pod_name_fields)},
-	[VIEW_POD]      = {pod_fields,      ARRAY_SIZE(pod_fields)},
-	[VIEW_POD_RESOURCE] = {pod_resource_fields, ARRAY_SIZE(pod_resource_fields)},
-	[VIEW_ANNOTATION] = {annotation_fields, ARRAY_SIZE(annotation_fields)},
-	[VIEW_REPORT]   = {report_fields,   ARRAY_SIZE(report_fields)},
-};
 /* clang-format on */
 
 /* Sets every amount of a view to VIEW_NONE. */
-static void view_table_clear(enum view_table table, void *view)
+static void fields_clear(const struct json_field *fields, size_t count, void *view)
 {
-	const struct json_table *t = &view_tables[table];
-
-	for (size_t i = 0; i < t->count; i++)
-		if (t->fields[i].type == JSON_AMOUNT)
-			*(uint64_t *)((char *)view + t->fields[i].offset) = VIEW_NONE;
+	for (size_t i = 0; i < count; i++)
+		if (fields[i].type == JSON_AMOUNT)
+			*(uint64_t *)((char *)view + fields[i].offset) = VIEW_NONE;
 }
 
 const char *const unit_kind_names[UNIT_KIND_COUNT] = {
@@ -291,7 +251,7 @@ void unit_view_init(struct unit_view *v)
 {
 	*v = (struct unit_view){.state = UNIT_WAITING, .mode_text = mode_name(MODE_OFF)};
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		view_table_clear(VIEW_RESOURCE, &v->resources[r]);
+		fields_clear(FIELDS(resource_fields), &v->resources[r]);
 		v->resources[r].boost.limit = VIEW_NONE;
 		v->resources[r].blocked = BLOCKED_NO_DATA;
 	}
@@ -300,9 +260,9 @@ void unit_view_init(struct unit_view *v)
 void pod_view_init(struct pod_view *v)
 {
 	*v = (struct pod_view){0};
-	view_table_clear(VIEW_POD, v);
+	fields_clear(FIELDS(pod_fields), v);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		view_table_clear(VIEW_POD_RESOURCE, &v->resources[r]);
+		fields_clear(FIELDS(pod_resource_fields), &v->resources[r]);
 }
 
 int view_time_parse(const char *text, usec_t *ret)
@@ -326,11 +286,6 @@ int view_time_parse(const char *text, usec_t *ret)
 	return 0;
 }
 
-static cJSON *text_or_null(const char *text)
-{
-	return text ? cJSON_CreateString(text) : cJSON_CreateNull();
-}
-
 static cJSON *amount_json(uint64_t amount)
 {
 	if (amount == VIEW_NONE)
@@ -351,11 +306,12 @@ static cJSON *time_json(usec_t realtime_usec)
 
 static cJSON *field_json(const struct json_field *f, const void *from)
 {
-	const char *at = (const char *)from + f->offset;
+	const char *text, *at = (const char *)from + f->offset;
 
 	switch (f->type) {
 	case JSON_TEXT:
-		return text_or_null(*(const char *const *)at);
+		text = *(const char *const *)at;
+		return text ? cJSON_CreateString(text) : cJSON_CreateNull();
 	case JSON_FLAG:
 		return cJSON_CreateBool(*(const bool *)at);
 	case JSON_U32:
@@ -390,12 +346,11 @@ static cJSON *done_or_drop(cJSON *object, bool done)
 }
 
 /* Adds the rows of a table to an object. */
-static bool put_table(cJSON *object, enum view_table table, const void *from, bool brief)
+static bool put_fields(cJSON *object, const struct json_field *fields, size_t count,
+		       const void *from, bool brief)
 {
-	const struct json_table *t = &view_tables[table];
-
-	for (size_t i = 0; i < t->count; i++) {
-		const struct json_field *f = &t->fields[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct json_field *f = &fields[i];
 
 		if (brief && !f->brief)
 			continue;
@@ -405,16 +360,17 @@ static bool put_table(cJSON *object, enum view_table table, const void *from, bo
 	return true;
 }
 
-static cJSON *table_json(enum view_table table, const void *from, bool brief)
+static cJSON *fields_json(const struct json_field *fields, size_t count, const void *from,
+			  bool brief)
 {
 	cJSON *object = cJSON_CreateObject();
 
-	return done_or_drop(object, put_table(object, table, from, brief));
+	return done_or_drop(object, put_fields(object, fields, count, from, brief));
 }
 
 static cJSON *bound_json(const struct bound_step *step)
 {
-	cJSON *object = table_json(VIEW_BOUND, step, false);
+	cJSON *object = fields_json(FIELDS(bound_fields), step, false);
 	bool done = view_json_put(object, "name", cJSON_CreateString(bound_name(step->bound))) &&
 		    view_json_put(object, "text", cJSON_CreateString(bound_text(step->bound)));
 
@@ -437,16 +393,6 @@ static cJSON *bounds_json(const struct bound_trace *trace)
 	return array;
 }
 
-static cJSON *trial_json(const struct trial_view *t)
-{
-	return t->phase ? table_json(VIEW_TRIAL, t, false) : cJSON_CreateNull();
-}
-
-static cJSON *boost_json(const struct boost_view *b)
-{
-	return b->limit != VIEW_NONE ? table_json(VIEW_BOOST, b, false) : cJSON_CreateNull();
-}
-
 static cJSON *decision_json(const struct decision_view *d)
 {
 	cJSON *object;
@@ -454,7 +400,7 @@ static cJSON *decision_json(const struct decision_view *d)
 
 	if (d->at_realtime_usec == 0)
 		return cJSON_CreateNull();
-	object = table_json(VIEW_DECISION, d, false);
+	object = fields_json(FIELDS(decision_fields), d, false);
 	done = view_json_put(object, "reason", cJSON_CreateString(reason_name(d->reason))) &&
 	       view_json_put(object, "text", cJSON_CreateString(reason_text(d->reason)));
 	return done_or_drop(object, done);
@@ -463,7 +409,7 @@ static cJSON *decision_json(const struct decision_view *d)
 static cJSON *resource_json(const struct resource_view *r, enum resource which, bool brief)
 {
 	const char *measure = which == RESOURCE_CPU ? "millicores" : "bytes";
-	cJSON *object = table_json(VIEW_RESOURCE, r, brief);
+	cJSON *object = fields_json(FIELDS(resource_fields), r, brief);
 	bool done = view_json_put(object, "measure", cJSON_CreateString(measure)) &&
 		    view_json_put(object, "hold",
 				  cJSON_CreateString(blocked_reason_name(r->blocked))) &&
@@ -475,9 +421,15 @@ static cJSON *resource_json(const struct resource_view *r, enum resource which, 
 	       view_json_put(object, "hold_text",
 			     cJSON_CreateString(blocked_reason_text(r->blocked))) &&
 	       view_json_put(object, "bounds", bounds_json(&r->bounds)) &&
-	       view_json_put(object, "trial", trial_json(&r->trial)) &&
-	       view_json_put(object, "boost", boost_json(&r->boost)) &&
-	       view_json_put(object, "counters", table_json(VIEW_COUNTERS, &r->counters, false));
+	       view_json_put(object, "trial",
+			     r->trial.phase ? fields_json(FIELDS(trial_fields), &r->trial, false)
+					    : cJSON_CreateNull()) &&
+	       view_json_put(object, "boost",
+			     r->boost.limit != VIEW_NONE
+				     ? fields_json(FIELDS(boost_fields), &r->boost, false)
+				     : cJSON_CreateNull()) &&
+	       view_json_put(object, "counters",
+			     fields_json(FIELDS(counter_fields), &r->counters, false));
 	return done_or_drop(object, done);
 }
 
@@ -486,7 +438,7 @@ static cJSON *annotations_json(const struct pod_view *v)
 	cJSON *array = cJSON_CreateArray();
 
 	for (size_t i = 0; i < v->annotation_count; i++) {
-		cJSON *one = table_json(VIEW_ANNOTATION, &v->annotations[i], false);
+		cJSON *one = fields_json(FIELDS(annotation_fields), &v->annotations[i], false);
 
 		if (!one || !cJSON_AddItemToArray(array, one)) {
 			cJSON_Delete(one);
@@ -498,7 +450,7 @@ static cJSON *annotations_json(const struct pod_view *v)
 
 static cJSON *report_json(const struct report_view *v)
 {
-	cJSON *object = table_json(VIEW_REPORT, v, false);
+	cJSON *object = fields_json(FIELDS(report_fields), v, false);
 
 	return done_or_drop(object,
 			    view_json_put(object, "state",
@@ -514,20 +466,21 @@ static cJSON *pod_json(const struct pod_view *v)
 		return cJSON_CreateNull();
 	cpu = &v->resources[RESOURCE_CPU];
 	memory = &v->resources[RESOURCE_MEMORY];
-	object = table_json(VIEW_POD, v, false);
+	object = fields_json(FIELDS(pod_fields), v, false);
 	return done_or_drop(
 		object,
 		view_json_put(object, "annotations", annotations_json(v)) &&
 			view_json_put(object, "report", report_json(&v->report)) &&
-			view_json_put(object, "cpu", table_json(VIEW_POD_RESOURCE, cpu, false)) &&
+			view_json_put(object, "cpu",
+				      fields_json(FIELDS(pod_resource_fields), cpu, false)) &&
 			view_json_put(object, "memory",
-				      table_json(VIEW_POD_RESOURCE, memory, false)));
+				      fields_json(FIELDS(pod_resource_fields), memory, false)));
 }
 
 cJSON *view_json_status(const struct status_view *v)
 {
-	cJSON *object = table_json(VIEW_STATUS, v, false);
-	cJSON *cluster = v->cluster.server ? table_json(VIEW_CLUSTER, &v->cluster, false)
+	cJSON *object = fields_json(FIELDS(status_fields), v, false);
+	cJSON *cluster = v->cluster.server ? fields_json(FIELDS(cluster_fields), &v->cluster, false)
 					   : cJSON_CreateNull();
 
 	return done_or_drop(object, view_json_put(object, "cluster", cluster));
@@ -538,9 +491,9 @@ cJSON *view_json_unit(const struct unit_view *v, bool brief)
 	const struct resource_view *cpu = &v->resources[RESOURCE_CPU];
 	const struct resource_view *memory = &v->resources[RESOURCE_MEMORY];
 	static const struct pod_view none = {0};
-	cJSON *object = table_json(VIEW_UNIT, v, brief);
+	cJSON *object = fields_json(FIELDS(unit_fields), v, brief);
 	bool done =
-		put_table(object, VIEW_POD_NAME, v->pod ? v->pod : &none, brief) &&
+		put_fields(object, FIELDS(pod_name_fields), v->pod ? v->pod : &none, brief) &&
 		view_json_put(object, "kind", cJSON_CreateString(unit_kind_names[v->kind])) &&
 		view_json_put(object, "mode", cJSON_CreateString(v->mode_text)) &&
 		view_json_put(object, "state", cJSON_CreateString(unit_state_names[v->state])) &&

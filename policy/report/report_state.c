@@ -12,7 +12,7 @@
 #define FAILURE_PAUSE USEC_PER_SEC
 /* A lead has no more time than the kubelet's delay: its first pauses; then as above. */
 static const usec_t lead_pause[] = {100 * USEC_PER_MSEC, 300 * USEC_PER_MSEC};
-/* The API server ends a request 30 s after it came (reporter_send.c). */
+/* The API server ends a request 30 s after it came (reporter.c). */
 #define UNANSWERED_USEC USEC_PER_MIN
 
 /* --- an external writer that keeps lowering the spec's memory limit below what is needed --- */

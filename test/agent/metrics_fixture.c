@@ -101,18 +101,16 @@ int metrics_fixture_collect(const struct metrics_fixture *f, size_t containers,
 	static const char *const units[] = {"web.service", "a\\x2db \"quoted\"\n\xff.service"};
 
 	*in = (struct metrics_input){
-		.version = VSCALED_VERSION,
+		.status = {.version = VSCALED_VERSION,
+			   .cluster = {.server = "https://x", .healthy = true, .pod_count = 7},
+			   .config_loaded_realtime_usec = 1700000000 * USEC_PER_SEC,
+			   .wakeups = 12},
 		.counters = &f->counters,
 		.things = in->things,
-		.kubernetes = true,
 		.pods = 30,
-		.pods_managed = 7,
-		.watch_healthy = true,
 		.config_ok = true,
-		.config_loaded_real = 1700000000 * USEC_PER_SEC,
 		.state_ok = true,
 		.last_tick_real = 1700000100 * USEC_PER_SEC + 250000,
-		.wakeups = 12,
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
 		add(in, i, units[i], NULL);

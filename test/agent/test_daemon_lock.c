@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The daemon when its lock or its control socket is removed. */
 #include "agent/http/http.h"
-#include "agent/http/http_server.h"
 #include "agent/loop/folders.h"
 #include "daemon_rig.h"
 #include "test/check.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The HTTP server when its table of connections does not agree with the library, or is full. */
+#include "agent/http/http.h"
 #include "agent/http/http_peers.h"
-#include "agent/http/http_server.h"
 #include "fake_control.h"
 #include "test/check.h"
 #include <errno.h>

@@ -102,13 +102,25 @@ static void test_text(void)
 /* Without a cluster nothing is said about one, and what is gone is gone. */
 static void test_standalone(void)
 {
-	struct metrics_input in = {.version = "1", .counters = &fixture.counters};
+	struct metrics_input in = {.status = {.version = "1"}, .counters = &fixture.counters};
 	OWN(drop_free) char *text = metrics_fixture_render(&in, 64);
 
 	CHECK(text != NULL);
 	CHECK(strstr(text, "apiserver") == NULL && strstr(text, "vscaled_pods") == NULL);
 	CHECK(strstr(text, "vscaled_reports") == NULL);
 	CHECK(strstr(text, "unit=") == NULL && strstr(text, "pod=") == NULL);
+	CHECK(strstr(text, "\nvscaled_unsupported{") == NULL);
+}
+
+/* Why nothing can be managed, or that the kernel is older than any that is tested. */
+static void test_unsupported(const char *why, const char *line)
+{
+	struct metrics_input in = {
+		.status = {.version = "1", .kernel_old = true, .unsupported = why},
+		.counters = &fixture.counters};
+	OWN(drop_free) char *text = metrics_fixture_render(&in, 64);
+
+	CHECK(text != NULL && strstr(text, line) != NULL);
 }
 
 /* What the scrape found stays what it is, however long the client takes, and whatever goes. */
@@ -147,35 +159,6 @@ static void test_pieces(void)
 	CHECK_EQ(in.thing_count, 22);
 	metrics_input_drop(&in);
 	metrics_fixture_free(&f);
-}
-
-static void test_status(void)
-{
-	struct metrics_input in = {0};
-	struct status_view v = {
-		.version = "1.2",
-		.cluster = {.server = "https://x",
-			    .healthy = true,
-			    .pod_count = 3,
-			    .writes_waiting = 4,
-			    .refused_count = 5},
-		.config_result = "ok",
-		.config_loaded_realtime_usec = 6,
-		.wakeups = 7,
-	};
-
-	metrics_input_status(&in, &v);
-	CHECK_STR(in.version, "1.2");
-	CHECK(in.kubernetes && in.watch_healthy && in.config_ok && !in.paused);
-	CHECK_EQ(in.pods_managed, 3);
-	CHECK_EQ(in.reports_waiting, 4);
-	CHECK_EQ(in.reports_refused, 5);
-	CHECK_EQ(in.config_loaded_real, 6);
-	CHECK_EQ(in.wakeups, 7);
-	v = (struct status_view){.config_result = "f:3: x", .state_saved_realtime_usec = 1};
-	metrics_input_status(&in, &v);
-	CHECK(!in.kubernetes && !in.config_ok);
-	CHECK_EQ(in.state_saved_real, 1);
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -276,8 +259,9 @@ int main(void)
 	metrics_fixture_init(&fixture, 1000);
 	test_text();
 	test_standalone();
+	test_unsupported(NULL, "\nvscaled_unsupported{reason=\"kernel-old\"} 1\n");
+	test_unsupported("cgroup-v1", "\nvscaled_unsupported{reason=\"cgroup-v1\"} 1\n");
 	test_pieces();
-	test_status();
 	test_table();
 	test_many_codes();
 	test_process();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Lists of pods, and what they lack: records stay as long as they may be needed. */
-#include "agent/pod/pod_absent.h"
 #include "agent/pod/pods.h"
 #include "test/agent/test_pods.h"
 #include <string.h>

@@ -3,7 +3,7 @@
  * The history. What is accepted comes out again byte by byte, serves for a recommendation, takes
  * further samples, and survives another half life. A file with it has no fault for --verify.
  */
-#include "agent/state/history_verify.h"
+#include "agent/state/history_file.h"
 #include "test/fuzz/fuzz.h"
 #include <string.h>
 

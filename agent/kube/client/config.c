@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/client/config.h"
-#include "agent/kube/client/config_impl.h"
+#include "agent/base/config_yaml.h"
+#include "agent/kube/client/base64.h"
 #include "agent/kube/client/credential.h"
 #include <errno.h>
 #include <limits.h>
@@ -11,7 +12,9 @@
 
 #define KUBECONFIG_BYTES_MAX MIB
 
-int kube_config_say(struct kube_config_error *err, int error, const char *format, ...)
+/* Fills err and gives error back. Never anything secret. */
+__attribute__((__format__(__printf__, 3, 4))) static int kube_config_say(
+	struct kube_config_error *err, int error, const char *format, ...)
 {
 	va_list args;
 
@@ -36,11 +39,6 @@ void kube_config_free(struct kube_config *c)
 	for (size_t i = 0; i < ARRAY_SIZE(secret); i++)
 		credential_wipe(secret[i]);
 	*c = (struct kube_config){0};
-}
-
-void drop_kube_config(struct kube_config *c)
-{
-	kube_config_free(c);
 }
 
 static bool made_of(const char *text, const char *more)
@@ -110,7 +108,7 @@ static int read_account(const char *dir, struct kube_config *c, struct kube_conf
 int kube_config_in_cluster(const char *host, const char *port, const char *dir,
 			   struct kube_config *ret, struct kube_config_error *err)
 {
-	OWN(drop_kube_config) struct kube_config c = {0};
+	OWN(kube_config_free) struct kube_config c = {0};
 	bool ipv6;
 	int r;
 
@@ -170,4 +168,325 @@ int kube_config_load(const char *path, const char *context, struct kube_config *
 			      ret, err);
 	credential_wipe(text);
 	return r;
+}
+
+/* --- a kubeconfig */
+
+/* Where we are in the file. */
+struct place {
+	const char *name;
+	const char *folder;
+	struct kube_config_error *err;
+};
+
+enum value_kind { VALUE_TEXT, VALUE_FILE, VALUE_DATA, VALUE_BOOL };
+
+/* A key that is taken over; all others are ignored, as kubectl does. */
+struct key {
+	const char *name;
+	enum value_kind kind;
+	size_t offset;
+};
+
+#define AT(member) offsetof(struct kube_config, member)
+static const struct key cluster_keys[] = {
+	{"server", VALUE_TEXT, AT(server)},
+	{"certificate-authority", VALUE_FILE, AT(ca_file)},
+	{"certificate-authority-data", VALUE_DATA, AT(ca_data)},
+	{"tls-server-name", VALUE_TEXT, AT(tls_server_name)},
+	{"insecure-skip-tls-verify", VALUE_BOOL, AT(insecure)},
+	{"proxy-url", VALUE_TEXT, AT(proxy_url)},
+};
+static const struct key user_keys[] = {
+	{"token", VALUE_TEXT, AT(token)},
+	{"tokenFile", VALUE_FILE, AT(token_file)},
+	{"client-certificate", VALUE_FILE, AT(cert_file)},
+	{"client-certificate-data", VALUE_DATA, AT(cert_data)},
+	{"client-key", VALUE_FILE, AT(key_file)},
+	{"client-key-data", VALUE_DATA, AT(key_data)},
+};
+#undef AT
+
+/* Kinds of credentials that are not supported: without them another identity would be used. */
+static const struct {
+	const char *key;
+	const char *instead;
+} refused[] = {
+	{"exec",
+	 "is not supported: vscaled runs no program for credentials; use a service account's "
+	 "token (kubectl create token) in tokenFile, or a client certificate"},
+	{"auth-provider", "is not supported, and removed from kubectl in 1.26; use tokenFile or a "
+			  "client certificate"},
+	{"username", "is not supported, and removed from API servers in 1.19; use tokenFile or a "
+		     "client certificate"},
+	{"password", "is not supported, and removed from API servers in 1.19; use tokenFile or a "
+		     "client certificate"},
+	{"as", "is not supported: vscaled does not impersonate; name the user itself"},
+	{"as-uid", "is not supported: vscaled does not impersonate; name the user itself"},
+	{"as-groups", "is not supported: vscaled does not impersonate; name the user itself"},
+	{"as-user-extra", "is not supported: vscaled does not impersonate; name the user itself"},
+};
+
+static int say_memory(const struct place *at)
+{
+	return kube_config_say(at->err, -ENOMEM, "%s: out of memory", at->name);
+}
+
+static int say(const struct place *at, const struct node *n, const char *key, const char *what)
+{
+	return kube_config_say(at->err, -EINVAL, "%s:%u: %s: %s", at->name, n->line, key, what);
+}
+
+static const struct node *find_key(const struct node *map, const char *key)
+{
+	if (map == NULL || map->kind != NODE_MAP)
+		return NULL;
+	for (const struct node *n = map->child; n != NULL; n = n->next)
+		if (strcmp(n->key, key) == 0)
+			return node_is_null(n) ? NULL : n;
+	return NULL;
+}
+
+/* *ret NULL: not there or empty. */
+static int find_text(const struct place *at, const struct node *map, const char *key,
+		     const char **ret)
+{
+	const struct node *n = find_key(map, key);
+
+	*ret = NULL;
+	if (n != NULL && n->kind != NODE_SCALAR)
+		return say(at, n, key, "must be a single value");
+	if (n != NULL && n->text[0] != '\0')
+		*ret = n->text;
+	return 0;
+}
+
+/* The section `what` of the entry `name` of the list `key`: clusters, contexts, users. */
+static int find_entry(const struct place *at, const struct node *root, const char *key,
+		      const char *what, const char *name, const struct node **ret)
+{
+	const struct node *list = find_key(root, key), *found = NULL;
+
+	if (list != NULL && list->kind != NODE_LIST)
+		return say(at, list, key, "must be a list");
+	for (const struct node *n = list != NULL ? list->child : NULL; n != NULL; n = n->next) {
+		const char *own;
+		int r = find_text(at, n, "name", &own);
+
+		if (r < 0)
+			return r;
+		if (own == NULL || strcmp(own, name) != 0)
+			continue;
+		if (found != NULL)
+			return say(at, n, key, "the name is there twice");
+		found = n;
+	}
+	if (found == NULL)
+		return kube_config_say(at->err, -EINVAL, "%s: %s: none is named \"%.64s\"",
+				       at->name, key, name);
+	*ret = find_key(found, what);
+	if (*ret != NULL && (*ret)->kind != NODE_MAP)
+		return say(at, *ret, what, "must be a section");
+	return 0;
+}
+
+/* kubectl reads YAML 1.1. */
+static int take_bool(const struct place *at, const struct node *n, const char *key, bool *ret)
+{
+	static const char *const words[] = {"false", "true", "no", "yes", "off", "on", "n", "y"};
+
+	for (size_t i = 0; n->plain && i < ARRAY_SIZE(words); i++)
+		if (strcasecmp(n->text, words[i]) == 0) {
+			*ret = i % 2 != 0;
+			return 0;
+		}
+	return say(at, n, key, "must be true or false");
+}
+
+static int take_data(const struct place *at, const struct node *n, const char *key, char **ret)
+{
+	int r = base64_text(n->text, ret);
+
+	if (r == -EBADMSG)
+		return say(at, n, key, "must be base64");
+	return r < 0 ? say_memory(at) : 0;
+}
+
+static int take_text(const struct place *at, const struct node *n, bool is_file, char **ret)
+{
+	if (is_file && n->text[0] != '/') {
+		if (asprintf(ret, "%s/%s", at->folder, n->text) < 0)
+			*ret = NULL;
+	} else {
+		*ret = strdup(n->text);
+	}
+	return *ret != NULL ? 0 : say_memory(at);
+}
+
+static int take_key(const struct place *at, const struct node *map, const struct key *k,
+		    struct kube_config *c)
+{
+	void *value = (char *)c + k->offset;
+	const struct node *n = find_key(map, k->name);
+	const char *text;
+	int r = find_text(at, map, k->name, &text);
+
+	if (r < 0 || text == NULL)
+		return r;
+	if (k->kind == VALUE_BOOL)
+		return take_bool(at, n, k->name, value);
+	if (k->kind == VALUE_DATA)
+		return take_data(at, n, k->name, value);
+	for (const char *p = text; *p != '\0'; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			return say(at, n, k->name, "has a control character in it");
+	return take_text(at, n, k->kind == VALUE_FILE, value);
+}
+
+static int take_keys(const struct place *at, const struct node *map, const struct key *keys,
+		     size_t count, struct kube_config *c)
+{
+	for (size_t i = 0; i < count; i++) {
+		int r = take_key(at, map, &keys[i], c);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static bool starts(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+static int check_cluster(const struct place *at, const struct node *n, struct kube_config *c)
+{
+	static const char *const proxies[] = {"http://", "https://", "socks5://", "socks5h://"};
+	bool proxy_ok = c->proxy_url == NULL;
+	size_t len;
+
+	if (c->server == NULL)
+		return say(at, n, "server", "is missing");
+	if (!starts(c->server, "https://") && !starts(c->server, "http://"))
+		return say(at, n, "server", "must start with https:// or http://");
+	/* A password in it would end up in messages. */
+	if (strpbrk(c->server, "@?# \"\\") != NULL)
+		return say(at, n, "server", "must be a plain URL: no user, query or blanks");
+	for (len = strlen(c->server); len > 0 && c->server[len - 1] == '/'; len--)
+		c->server[len - 1] = '\0';
+	if (strstr(c->server, "://") == NULL || strstr(c->server, "://")[3] == '\0')
+		return say(at, n, "server", "names no host");
+	for (size_t i = 0; i < ARRAY_SIZE(proxies) && !proxy_ok; i++)
+		proxy_ok = starts(c->proxy_url, proxies[i]);
+	if (!proxy_ok)
+		return say(at, n, "proxy-url", "must start with http://, https:// or socks5://");
+	if (c->insecure && (c->ca_data != NULL || c->ca_file != NULL))
+		return say(at, n, "insecure-skip-tls-verify",
+			   "and certificate-authority exclude each other");
+	return 0;
+}
+
+/* One of two ways to say the same: data before the file, as kubectl does. */
+static void prefer(char *first, char **second)
+{
+	if (first != NULL)
+		free(STEAL(*second));
+}
+
+static int take_cluster(const struct place *at, const struct node *n, struct kube_config *c)
+{
+	int r = take_keys(at, n, cluster_keys, ARRAY_SIZE(cluster_keys), c);
+
+	if (r == 0)
+		r = check_cluster(at, n, c);
+	prefer(c->ca_data, &c->ca_file);
+	return r;
+}
+
+static int take_user(const struct place *at, const struct node *n, struct kube_config *c)
+{
+	int r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
+		if (find_key(n, refused[i].key) != NULL)
+			return say(at, find_key(n, refused[i].key), refused[i].key,
+				   refused[i].instead);
+	r = take_keys(at, n, user_keys, ARRAY_SIZE(user_keys), c);
+	if (r < 0)
+		return r;
+	prefer(c->cert_data, &c->cert_file);
+	prefer(c->key_data, &c->key_file);
+	if ((c->cert_data != NULL || c->cert_file != NULL) !=
+	    (c->key_data != NULL || c->key_file != NULL))
+		return say(at, n, "client-certificate", "and client-key need each other");
+	return 0;
+}
+
+static int take_context(const struct place *at, const struct node *root, const char *name,
+			struct kube_config *c)
+{
+	const struct node *context = NULL, *cluster = NULL, *user = NULL;
+	const char *cluster_name = NULL, *user_name = NULL, *namespace = NULL;
+	int r = find_entry(at, root, "contexts", "context", name, &context);
+
+	if (r == 0)
+		r = find_text(at, context, "cluster", &cluster_name);
+	if (r == 0)
+		r = find_text(at, context, "user", &user_name);
+	if (r == 0)
+		r = find_text(at, context, "namespace", &namespace);
+	if (r < 0)
+		return r;
+	if (cluster_name == NULL)
+		return kube_config_say(at->err, -EINVAL, "%s: context \"%.64s\" names no cluster",
+				       at->name, name);
+	r = find_entry(at, root, "clusters", "cluster", cluster_name, &cluster);
+	if (r == 0 && cluster == NULL)
+		return kube_config_say(at->err, -EINVAL, "%s: cluster \"%.64s\" is empty", at->name,
+				       cluster_name);
+	if (r == 0)
+		r = take_cluster(at, cluster, c);
+	if (r == 0 && user_name != NULL)
+		r = find_entry(at, root, "users", "user", user_name, &user);
+	if (r == 0 && user != NULL)
+		r = take_user(at, user, c);
+	if (r == 0 && namespace != NULL)
+		c->namespace = strdup(namespace);
+	return r == 0 && namespace != NULL && c->namespace == NULL ? say_memory(at) : r;
+}
+
+int kube_config_parse(const struct kube_config_text *from, const char *context,
+		      struct kube_config *ret, struct kube_config_error *err)
+{
+	const struct place at = {from->name, from->folder, err};
+	OWN(drop_free) struct config_errors *errs = calloc(1, sizeof *errs);
+	OWN(drop_node) struct node *root = NULL;
+	OWN(kube_config_free) struct kube_config c = {0};
+	int r;
+
+	if (errs == NULL)
+		return say_memory(&at);
+	r = node_parse(from->name, from->text, from->len, errs, &root);
+	if (r == -ENOMEM)
+		return say_memory(&at);
+	if (r < 0 || errs->count > 0)
+		return kube_config_say(err, -EINVAL, "%s", errs->text[0]);
+	if (root == NULL || root->kind != NODE_MAP)
+		return kube_config_say(err, -EINVAL, "%s: not a kubeconfig", at.name);
+	if (context == NULL) {
+		r = find_text(&at, root, "current-context", &context);
+		if (r < 0)
+			return r;
+	}
+	if (context == NULL)
+		return kube_config_say(err, -EINVAL,
+				       "%s: current-context is not set; name the context to use",
+				       at.name);
+	r = take_context(&at, root, context, &c);
+	if (r < 0)
+		return r;
+	*ret = c;
+	c = (struct kube_config){0};
+	return 0;
 }

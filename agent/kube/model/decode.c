@@ -244,12 +244,6 @@ enum watch_event decode_event_type(const char *type, size_t len)
 	return WATCH_UNKNOWN;
 }
 
-/* The value is a string or something else, as it is written. */
-static enum watch_event event_of(const struct span *type)
-{
-	return type->len < 2 ? WATCH_UNKNOWN : decode_event_type(type->s + 1, type->len - 2);
-}
-
 /* The first member of each of these keys in an object; the others stay empty. */
 static int find_members(const char *text, size_t len, const char *const *keys, struct span *ret,
 			size_t count, struct kube_decode_error *err)
@@ -302,7 +296,9 @@ int kube_decode_watch(const char *line, size_t len, struct kube_watch_line *ret,
 	if (r < 0)
 		return r;
 	assert(part[0].s != NULL && part[1].s != NULL);
-	l.event = event_of(&part[0]);
+	/* The value is a string or something else, as it is written. */
+	if (part[0].len >= 2)
+		l.event = decode_event_type(part[0].s + 1, part[0].len - 2);
 	if (l.event == WATCH_ERROR) {
 		kube_decode_status(part[1].s, part[1].len, &l.status);
 	} else if (l.event == WATCH_BOOKMARK) {

@@ -2,7 +2,6 @@
 /* What is no Pod: Status, LimitRanges, discovery, access reviews, names. */
 #include "agent/base/escape.h"
 #include "agent/kube/model/decode_impl.h"
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -10,15 +10,12 @@
 #define UPPER  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS "0123456789"
 
-static bool label(const char *s, size_t len)
-{
-	return len > 0 && len <= LABEL_MAX && s[0] != '-' && s[len - 1] != '-' &&
-	       strspn(s, LOWER DIGITS "-") >= len;
-}
-
 bool kube_is_label(const char *s)
 {
-	return label(s, strlen(s));
+	size_t len = strlen(s);
+
+	return len > 0 && len <= LABEL_MAX && s[0] != '-' && s[len - 1] != '-' &&
+	       strspn(s, LOWER DIGITS "-") >= len;
 }
 
 /* The parts of a subdomain may be longer than 63 together, never empty. */

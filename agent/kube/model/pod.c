@@ -5,18 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void container_free(struct kube_container *c)
-{
-	free(c->name);
-	free(c->id);
-}
-
 void kube_pod_free(struct kube_pod *p)
 {
 	if (p == NULL)
 		return;
-	for (size_t i = 0; i < p->container_count; i++)
-		container_free(&p->containers[i]);
+	for (size_t i = 0; i < p->container_count; i++) {
+		free(p->containers[i].name);
+		free(p->containers[i].id);
+	}
 	for (size_t i = 0; i < p->annotation_count; i++) {
 		free(p->annotations[i].key);
 		free(p->annotations[i].value);
@@ -83,11 +79,6 @@ static uint64_t container_request(const struct kube_pod *p, const struct kube_co
 	return p->pending != RESIZE_NOT_PENDING ? actual : spec;
 }
 
-static bool has_ended(const struct kube_pod *p)
-{
-	return strcmp(p->phase, "Succeeded") == 0 || strcmp(p->phase, "Failed") == 0;
-}
-
 /* Of the containers that run together, and of the start: sidecars go on beside all that start after
  * them. */
 struct request_sums {
@@ -129,7 +120,7 @@ uint64_t kube_pod_request(const struct kube_pod *p, enum resource r, enum kube_c
 	const struct request_sums s = sums_of(p, r, how);
 	uint64_t sum = MAX(s.running, s.start);
 
-	if (has_ended(p))
+	if (strcmp(p->phase, "Succeeded") == 0 || strcmp(p->phase, "Failed") == 0)
 		return 0;
 	if (p->level_request[r] != 0)
 		sum = how == KUBE_COUNT_ALLOCATED && p->level_allocated[r] != 0

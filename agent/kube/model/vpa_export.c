@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/model/vpa_export.h"
-#include "agent/base/drop.h"
 #include "agent/kube/model/field.h"
 #include "agent/kube/model/names.h"
 #include <errno.h>

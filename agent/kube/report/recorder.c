@@ -359,13 +359,6 @@ static void recorder_sweep(struct recorder *r, usec_t now)
 	}
 }
 
-static void answered_well(struct entry *e, usec_t now)
-{
-	e->reported = e->asked ? e->asked : 1;
-	e->reported_at = now;
-	e->tries = 0;
-}
-
 static void on_answer(void *arg, const struct kube_answer *a)
 {
 	struct entry *e = arg;
@@ -378,7 +371,9 @@ static void on_answer(void *arg, const struct kube_answer *a)
 	if (r->answered != NULL)
 		r->answered(r->answered_ctx, a);
 	if (a->status / 100 == 2) {
-		answered_well(e, now);
+		e->reported = e->asked ? e->asked : 1;
+		e->reported_at = now;
+		e->tries = 0;
 	} else if (e->asked != 0 && a->status == 404) {
 		e->name[0] = '\0'; /* the server has removed it: POST a new one */
 		e->reported = 0;
@@ -396,13 +391,6 @@ static void on_answer(void *arg, const struct kube_answer *a)
 			e->name[0] = '\0';
 		e->not_before = add_sat(now, MAX(a->retry_after_usec, TRY_PAUSE));
 	}
-}
-
-/* "web-0.17d2c0f1a2b3c4d5": the pod, and a number that no other of its Events has. */
-static void name_it(struct recorder *r, struct entry *e, usec_t now_real)
-{
-	snprintf(e->name, sizeof e->name, "%.230s.%llx", e->pod.name,
-		 (unsigned long long)now_real * 1000 + r->serial++ % 1000);
 }
 
 static char *body_of(struct recorder *r, struct entry *e, usec_t now_real)
@@ -427,7 +415,9 @@ static char *body_of(struct recorder *r, struct entry *e, usec_t now_real)
 	e->asked = e->reported > 0 ? MAX(e->count, 2u) : 0;
 	if (e->asked)
 		return kube_encode_event_series(e->asked, e->last_real);
-	name_it(r, e, now_real);
+	/* "web-0.17d2c0f1a2b3c4d5": the pod, and a number that no other of its Events has. */
+	snprintf(e->name, sizeof e->name, "%.230s.%llx", e->pod.name,
+		 (unsigned long long)now_real * 1000 + r->serial++ % 1000);
 	event.name = e->name;
 	return kube_encode_event(&event);
 }

@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/kube/report/reporter_impl.h"
+#include "agent/kube/report/reporter.h"
+#include "agent/base/crc32c.h"
+#include "agent/kube/model/encode.h"
+#include "agent/kube/report/reporter_answer.h"
 #include "policy/base/arithmetic.h"
 #include "policy/base/text.h"
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+
+#define DISCOVER_EVERY (10 * USEC_PER_MIN)
+#define DISCOVER_RETRY (10 * USEC_PER_SEC)
+#define DISCOVER_SLOW  (60 * USEC_PER_SEC)
+/* Conflicts in a row that are tried again without a pause. */
+#define CONFLICTS_MAX 3
+#define PATH_SIZE     1600
 
 /* Requests of pods under way at a time; one while the server is away. Leads have places of their
  * own. */
@@ -14,26 +25,88 @@
 #define WARNING_TURN 2
 #define EVENT_TURN   4
 
-int reporter_new(const struct kube_port *port, struct recorder *recorder,
-		 const struct reporter_options *o, const struct reporter_events *events,
-		 struct reporter **ret)
-{
-	struct reporter *r = calloc(1, sizeof *r);
-	usec_t now, now_real;
+enum right { RIGHT_RESIZE, RIGHT_STATUS, RIGHT_COUNT };
 
-	if (r == NULL)
-		return -ENOMEM;
-	r->port = *port;
-	r->recorder = recorder;
-	r->options = *o;
-	r->tuning = o->tuning;
-	r->events = *events;
-	events->clock(events->ctx, &now, &now_real);
-	report_queue_init(&r->queue, &o->rate, o->seed, now);
-	if (recorder != NULL)
-		recorder_on_answer(recorder, reporter_recorded, r);
-	*ret = r;
-	return 0;
+/* A request to the API server. */
+struct flight {
+	struct kube_call *call;
+	bool under_way;
+	bool in_turn; /* it waited for its turn; else it is a lead */
+};
+
+struct tracked {
+	struct reporter *reporter;
+	char uid[REPORT_UID_MAX];
+	uint64_t space;             /* text_hash() of its namespace; 0: not seen yet */
+	struct report_state *state; /* NULL: not seen yet */
+	bool dirty;
+	usec_t again; /* 0: when something changes */
+	enum report_block block;
+	bool blocked;      /* as the last decision says */
+	usec_t room_since; /* since when a request waits for room; 0: none does */
+	bool unratified;   /* as bounds() was called for */
+	bool tried;        /* the same, of reporter_tries() */
+	bool going_back;   /* the originals are not in the spec yet */
+	bool unsent; /* going_back; or the pod is no longer managed, and its resize is pending or
+		      its annotation is still there */
+	/* One at a time, but for a lead: it does not wait for the annotation. */
+	struct flight resize, patch;
+	char *status; /* the annotation as the server has it; NULL: it has none */
+	char *asked;  /* the value in the request under way; NULL: its removal */
+	bool status_known;
+	uint32_t status_seen; /* checksum of the annotation in the object seen last; 0: none */
+	bool hurry;
+	uint32_t conflicts;
+	usec_t status_at;            /* when it was last sent; 0: never */
+	usec_t status_same;          /* when it was last found to be as it should be; 0: never */
+	usec_t status_again;         /* 0: nothing waits for its interval */
+	usec_t status_refused_until; /* the server refused the last write */
+	char *refusal;
+	uint64_t ratified; /* generation */
+};
+
+struct reporter {
+	struct kube_port port;
+	struct recorder *recorder;
+	struct reporter_options options;
+	struct reporter_events events;
+	struct report_queue queue;
+	struct report_node node;
+	struct report_tuning tuning; /* options.tuning for this node now */
+	struct tracked **pods;
+	size_t count, capacity;
+	size_t in_flight; /* of pods */
+	uint32_t turn;
+	bool offered;
+	bool offered_known;
+	usec_t discover_at;
+	usec_t discover_wait;
+	struct kube_call *discovery;
+	bool discovering;
+	struct holds denied[RIGHT_COUNT];
+	usec_t missing[RIGHT_COUNT]; /* reported, and not held back after this; 0: it is not */
+	struct reporter_tally tally;
+	struct reporter_view view, answer; /* large: here, not on the stack */
+};
+
+/* --- the pods */
+
+/* NULL: not tracked. */
+static struct tracked *reporter_find(const struct reporter *r, const char *uid)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (strcmp(r->pods[i]->uid, uid) == 0)
+			return r->pods[i];
+	return NULL;
+}
+
+static void reporter_cancel(struct reporter *r, struct flight *f)
+{
+	if (f->call != NULL)
+		r->port.cancel(r->port.ctx, f->call);
+	if (f->under_way)
+		r->in_flight--;
+	*f = (struct flight){0};
 }
 
 static void tracked_free(struct tracked *t)
@@ -45,35 +118,6 @@ static void tracked_free(struct tracked *t)
 	free(t->asked);
 	free(t->refusal);
 	free(t);
-}
-
-void reporter_free(struct reporter *r)
-{
-	if (r == NULL)
-		return;
-	for (size_t i = 0; i < r->count; i++)
-		tracked_free(r->pods[i]);
-	if (r->discovery != NULL)
-		r->port.cancel(r->port.ctx, r->discovery);
-	if (r->recorder != NULL)
-		recorder_on_answer(r->recorder, NULL, NULL);
-	report_queue_free(&r->queue);
-	free(r->pods);
-	free(r);
-}
-
-/* Is a request of the pod under way? */
-static bool is_busy(const struct tracked *t)
-{
-	return t->resize.under_way || t->patch.under_way;
-}
-
-struct tracked *reporter_find(const struct reporter *r, const char *uid)
-{
-	for (size_t i = 0; i < r->count; i++)
-		if (strcmp(r->pods[i]->uid, uid) == 0)
-			return r->pods[i];
-	return NULL;
 }
 
 static struct tracked *track(struct reporter *r, const char *uid)
@@ -135,8 +179,262 @@ void reporter_forget(struct reporter *r, const char *uid)
 	tracked_free(t);
 }
 
-void reporter_changes(struct tracked *t, const struct reporter_view *v, uint32_t changes,
-		      const char *text, usec_t now)
+/* Is a request of the pod under way? */
+static bool is_busy(const struct tracked *t)
+{
+	return t->resize.under_way || t->patch.under_way;
+}
+
+/* --- refusals: kept for the annotation and explain, and reported to the daemon */
+
+static void reporter_set_refusal(struct tracked *t, const char *text)
+{
+	free(t->refusal);
+	t->refusal = text ? strdup(text) : NULL;
+}
+
+/* Calls refused() for every ceiling, or once with LIMIT_MAX if it is not due to a value. */
+static void reporter_show_refusal(struct tracked *t, const char *text, usec_t now)
+{
+	const struct reporter_events *e = &t->reporter->events;
+	usec_t end = add_sat(now, t->reporter->options.tuning.refusal_usec);
+	bool any = false;
+
+	for (size_t i = 0; i < t->state->count; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			usec_t until;
+			uint64_t ceiling =
+				report_allows(t->state, i, (enum resource)r, now, &until);
+
+			if (until < end)
+				continue; /* there was no refusal, or it has been reported */
+			any = true;
+			e->refused(e->ctx, t->uid, i, (enum resource)r, ceiling, until, text);
+		}
+	if (!any)
+		e->refused(e->ctx, t->uid, 0, RESOURCE_CPU, LIMIT_MAX,
+			   MAX(t->state->refused_until, t->state->wait_until), text);
+}
+
+/* When the last ceiling of a refusal ends; 0: none binds. */
+static usec_t reporter_bound_until(const struct tracked *t, usec_t now)
+{
+	usec_t last = 0, until;
+
+	for (size_t i = 0; i < t->state->count; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			report_allows(t->state, i, (enum resource)r, now, &until);
+			last = MAX(last, until);
+		}
+	return last;
+}
+
+/* A lead is denied, no value is refused: the text is shown in the annotation and in explain, and
+ * contested() is called where an external writer is the cause. */
+static void reporter_show_denied(struct tracked *t, uint32_t changes, const char *why, usec_t now)
+{
+	const struct reporter_events *e = &t->reporter->events;
+	const char *text = report_contested(t->state, now)
+				   ? "another writer lowers the memory limit again and again"
+				   : why;
+
+	reporter_set_refusal(t, text);
+	t->hurry = true;
+	if ((changes & REPORT_CHANGE_CONTESTED) && e->contested != NULL)
+		e->contested(e->ctx, t->uid, text);
+}
+
+/* The text of a refusal that no longer binds is dropped. */
+static void reporter_refusal_ends(struct tracked *t, const struct report_facts *f, usec_t now)
+{
+	const struct report_state *s = t->state;
+	bool condition = f->pending_deferred || f->pending_infeasible || f->progress_error;
+
+	if (t->refusal == NULL || condition || s->back != BACK_NONE ||
+	    now < MAX(s->refused_until, s->wait_until) || reporter_bound_until(t, now) != 0 ||
+	    report_lead_denied(s, now))
+		return;
+	reporter_set_refusal(t, NULL);
+}
+
+/* --- the queries */
+
+/* NULL: the pod is unknown, or was not looked at yet. */
+static const struct report_state *state_of(const struct reporter *r, const char *uid)
+{
+	const struct tracked *t = reporter_find(r, uid);
+
+	return t != NULL ? t->state : NULL;
+}
+
+bool reporter_expects(const struct reporter *r, const char *uid)
+{
+	const struct report_state *s = state_of(r, uid);
+
+	return s != NULL && report_expects(s);
+}
+
+uint32_t reporter_foreign(const struct reporter *r, const char *uid, size_t container)
+{
+	const struct report_state *s = state_of(r, uid);
+
+	return s != NULL ? report_foreign(s, container) : 0;
+}
+
+bool reporter_pending(const struct reporter *r, const char *uid)
+{
+	const struct report_state *s = state_of(r, uid);
+
+	return s != NULL && s->phase != REPORT_IDLE;
+}
+
+bool reporter_unsent(const struct reporter *r, const char *uid)
+{
+	const struct tracked *t = reporter_find(r, uid);
+
+	return t != NULL && (t->dirty || t->resize.under_way || t->patch.under_way || t->unsent ||
+			     report_queue_holds(&r->queue, uid));
+}
+
+uint64_t reporter_allows(const struct reporter *r, const char *uid, size_t container,
+			 enum resource resource, usec_t now, usec_t *ret_until)
+{
+	const struct report_state *s = state_of(r, uid);
+
+	*ret_until = 0;
+	return s == NULL ? LIMIT_MAX : report_allows(s, container, resource, now, ret_until);
+}
+
+enum report_block reporter_block(const struct reporter *r, const char *uid)
+{
+	const struct tracked *t = reporter_find(r, uid);
+
+	return t == NULL || t->state == NULL ? REPORT_BLOCK_NONE : t->block;
+}
+
+const char *reporter_refusal(const struct reporter *r, const char *uid)
+{
+	const struct tracked *t = reporter_find(r, uid);
+
+	return t != NULL ? t->refusal : NULL;
+}
+
+usec_t reporter_sent_at(const struct reporter *r, const char *uid)
+{
+	const struct report_state *s = state_of(r, uid);
+
+	return s != NULL ? s->sent_at : 0;
+}
+
+bool reporter_late(const struct reporter *r, const char *uid, usec_t now)
+{
+	const struct report_state *s = state_of(r, uid);
+
+	/* Not looked at yet, as after a restart: it may have been. */
+	return s == NULL || report_late(s, now);
+}
+
+usec_t reporter_infeasible_since(const struct reporter *r, const char *uid)
+{
+	const struct tracked *t = reporter_find(r, uid);
+
+	if (t == NULL || t->state == NULL)
+		return 0;
+	return sooner(t->state->infeasible_since, t->room_since);
+}
+
+const char *reporter_block_text(const struct reporter *r, const char *uid)
+{
+	const struct tracked *t = reporter_find(r, uid);
+
+	return t == NULL || t->state == NULL ? "" : report_block_name(t->block);
+}
+
+usec_t reporter_ahead(const struct reporter *r, const struct kube_pod *pod, usec_t now)
+{
+	const struct report_facts f = {.observed_generation = pod->observed_generation};
+
+	return report_ahead(&r->tuning, &r->node, &f, now);
+}
+
+bool reporter_offered(const struct reporter *r)
+{
+	return r->offered;
+}
+
+const struct reporter_tally *reporter_tally(const struct reporter *r)
+{
+	return &r->tally;
+}
+
+size_t reporter_waiting(const struct reporter *r)
+{
+	return r->queue.count;
+}
+
+size_t reporter_refused(const struct reporter *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->count; i++)
+		n += r->pods[i]->refusal != NULL;
+	return n;
+}
+
+bool reporter_retry(struct reporter *r, const char *uid, usec_t now)
+{
+	struct tracked *t = reporter_find(r, uid);
+
+	if (t == NULL || t->state == NULL || !report_retry(t->state, now))
+		return false;
+	reporter_set_refusal(t, NULL);
+	t->hurry = t->dirty = true;
+	return true;
+}
+
+/* t: NULL where the pod is not tracked. */
+static bool ratifies(const struct reporter *r, const struct tracked *t, usec_t now)
+{
+	if (!r->offered || (t != NULL && now < holds_until(&r->denied[RIGHT_RESIZE], t->space)))
+		return false;
+	return t == NULL || t->state == NULL ||
+	       (t->state->failures == 0 && now >= t->state->refused_until && !t->blocked &&
+		!report_lead_denied(t->state, now));
+}
+
+bool reporter_ratifies(const struct reporter *r, const char *uid, usec_t now)
+{
+	return ratifies(r, reporter_find(r, uid), now);
+}
+
+static bool tries(const struct tracked *t, usec_t now)
+{
+	return t != NULL && t->state != NULL && report_lead_tried(t->state, now);
+}
+
+bool reporter_tries(const struct reporter *r, const char *uid, usec_t now)
+{
+	return tries(reporter_find(r, uid), now);
+}
+
+/* Calls bounds() if what reporter_ratifies() says of the pod has changed. */
+static void reporter_report_bounds(struct tracked *t, usec_t now)
+{
+	const struct reporter_events *e = &t->reporter->events;
+	bool unratified = !ratifies(t->reporter, t, now), tried = tries(t, now);
+
+	if (unratified == t->unratified && tried == t->tried)
+		return;
+	t->unratified = unratified;
+	t->tried = tried;
+	if (e->bounds != NULL)
+		e->bounds(e->ctx);
+}
+
+/* --- requests, and what their answers change */
+
+static void reporter_changes(struct tracked *t, const struct reporter_view *v, uint32_t changes,
+			     const char *text, usec_t now)
 {
 	const struct reporter_events *e = &t->reporter->events;
 
@@ -157,7 +455,7 @@ void reporter_changes(struct tracked *t, const struct reporter_view *v, uint32_t
 	}
 	if (changes & REPORT_CHANGE_RATIFIED) {
 		t->ratified = v->facts.generation;
-		if (!reporter_is_bound(t, now) && !report_lead_denied(t->state, now))
+		if (reporter_bound_until(t, now) == 0 && !report_lead_denied(t->state, now))
 			reporter_set_refusal(t, NULL);
 		e->ratified(e->ctx, t->uid, t->ratified);
 	}
@@ -167,6 +465,376 @@ void reporter_changes(struct tracked *t, const struct reporter_view *v, uint32_t
 		t->dirty = true;
 }
 
+static void on_resize(void *arg, const struct kube_answer *a);
+static void on_status(void *arg, const struct kube_answer *a);
+
+/* The right is there again, in all namespaces. Another one that is missing is reported at its next
+ * refusal. */
+static void allowed(struct reporter *r, enum right right, usec_t now)
+{
+	if (r->missing[right] == 0 || now < r->missing[right])
+		return;
+	memset(r->missing, 0, sizeof r->missing);
+	r->events.trouble(r->events.ctx, NULL);
+}
+
+/* Updates the state of the API server from an answer. */
+static void health(struct reporter *r, const struct kube_answer *a, bool in_turn, usec_t now)
+{
+	if (a->status == 429)
+		report_queue_slow(&r->queue, a->retry_after_usec, now);
+	else if (a->status != 0 && a->status != 401 && a->status < 500)
+		report_queue_healthy(&r->queue, now);
+	/* During an outage a failure counts only for a request that waited for its turn. */
+	else if (in_turn || !r->queue.outage)
+		report_queue_failed(&r->queue, now);
+}
+
+static usec_t clock_of(struct reporter *r)
+{
+	usec_t now, now_real;
+
+	r->events.clock(r->events.ctx, &now, &now_real);
+	return now;
+}
+
+static void reporter_recorded(void *ctx, const struct kube_answer *a)
+{
+	struct reporter *r = ctx;
+
+	health(r, a, true, clock_of(r));
+	r->events.wake(r->events.ctx);
+}
+
+static int path_of(const struct kube_pod *pod, const char *end, char *path)
+{
+	char namespace[400], name[800];
+	int r = kube_encode_segment(pod->namespace, namespace, sizeof namespace);
+
+	if (r >= 0)
+		r = kube_encode_segment(pod->name, name, sizeof name);
+	if (r < 0)
+		return r;
+	/* The server ends what the client has given up (REQUEST_MSEC). */
+	snprintf(path, PATH_SIZE,
+		 "/api/v1/namespaces/%s/pods/%s%s?timeout=30s&fieldManager=vscaled", namespace,
+		 name, end);
+	return 0;
+}
+
+/* status: the annotation; else a resize. */
+static int reporter_send_start(struct tracked *t, const struct kube_request *request, bool status,
+			       enum report_urgency urgency, usec_t now)
+{
+	struct flight *f = status ? &t->patch : &t->resize;
+	struct reporter *r = t->reporter;
+	int e;
+
+	f->under_way = true;
+	e = r->port.start(r->port.ctx, request, status ? on_status : on_resize, t, &f->call);
+	if (e < 0) {
+		f->under_way = false;
+		report_queue_failed(&r->queue, now);
+		return e;
+	}
+	r->in_flight++;
+	f->in_turn = report_queue_take(&r->queue, urgency, now);
+	return 0;
+}
+
+static void ended(struct tracked *t, struct flight *f)
+{
+	f->under_way = false;
+	f->call = NULL;
+	t->dirty = true;
+	t->reporter->in_flight--;
+}
+
+/* Gives the resize under way up. */
+static void reporter_abandon(struct tracked *t, usec_t now)
+{
+	struct reporter *r = t->reporter;
+
+	reporter_cancel(r, &t->resize);
+	r->tally.answers[REPORT_ANSWER_FAILED]++;
+	report_abandoned(t->state, now);
+}
+
+/* A right is missing in the pod's namespace: nothing of the kind is sent there for a while. Said
+ * once. */
+static void forbidden(struct tracked *t, enum right right, const char *what,
+		      const struct kube_status *s, usec_t now)
+{
+	struct reporter *r = t->reporter;
+	char text[700];
+	bool told = r->missing[right] != 0;
+
+	r->missing[right] = add_sat(now, FORBIDDEN_FOR);
+	holds_add(&r->denied[right], t->space, r->missing[right], now);
+	if (told)
+		return;
+	snprintf(text, sizeof text, "%s: %.500s", what, s->message);
+	r->events.trouble(r->events.ctx, text);
+}
+
+/* Fills r->answer with the facts of the pod in the answer. */
+static bool take_pod(struct reporter *r, const struct kube_answer *a, struct kube_pod **ret)
+{
+	struct kube_decode_error err;
+
+	if (kube_decode_pod(a->body, a->len, ret, &err) < 0)
+		return false;
+	reporter_fill(*ret, &r->answer);
+	r->answer.facts.restoring = r->view.facts.restoring;
+	return r->answer.facts.container_count <= REPORT_CONTAINERS_MAX;
+}
+
+static void on_resize(void *arg, const struct kube_answer *a)
+{
+	struct tracked *t = arg;
+	struct reporter *r = t->reporter;
+	usec_t now = clock_of(r);
+	OWN(drop_kube_pod) struct kube_pod *pod = NULL;
+	struct kube_status status;
+	bool missing;
+	struct report_answer answer = reporter_classify(a, &status, &missing);
+	const struct reporter_view *v = &r->view;
+	uint32_t changes;
+
+	ended(t, &t->resize);
+	health(r, a, t->resize.in_turn, now);
+	r->events.wake(r->events.ctx);
+	if (missing) {
+		answer.kind = REPORT_ANSWER_UNSUPPORTED;
+		r->discover_at = now;
+	}
+	/* The facts of this pod that are not in the answer. */
+	if (r->events.facts(r->events.ctx, t->uid, &r->view) < 0) {
+		reporter_forget(r, t->uid);
+		return;
+	}
+	/* Another number of containers came in between, and there was no memory for it. */
+	if (t->state == NULL)
+		return;
+	if (answer.kind == REPORT_ANSWER_FORBIDDEN)
+		forbidden(t, RIGHT_RESIZE, "resizes are not allowed (pods/resize, verb patch)",
+			  &status, now);
+	if (answer.kind == REPORT_ANSWER_OK) {
+		allowed(r, RIGHT_RESIZE, now);
+		if (take_pod(r, a, &pod))
+			v = &r->answer;
+		else
+			answer.kind = REPORT_ANSWER_FAILED; /* the resize was accepted; the watch
+							       brings the pod */
+	}
+	r->tally.answers[answer.kind]++;
+	if (report_answer_undone(answer.kind) && r->events.unsent != NULL)
+		r->events.unsent(r->events.ctx, t->uid);
+	changes = report_answered(&r->tuning, &r->node, t->state, &v->facts, &answer, now);
+	if (answer.kind == REPORT_ANSWER_UNSUPPORTED)
+		changes |= REPORT_CHANGE_REFUSED;
+	/* Only headroom was refused: shown; an event follows only if use gets above the spec. */
+	if (answer.kind == REPORT_ANSWER_REFUSED && report_lead_denied(t->state, now))
+		reporter_set_refusal(t, status.message);
+	reporter_changes(t, v, changes, status.message, now);
+}
+
+/* 0: on its way. */
+static int reporter_send_resize(struct tracked *t, const struct report_decision *d, usec_t now)
+{
+	struct reporter *r = t->reporter;
+	/* An external change that vscaled has not seen must not be undone: the server answers 409,
+	 * and the pod is read again. A lead has no time for that: a conflict costs 0.3 to 0.6 s in
+	 * the lab, and 50 MB/s fill 64 MiB in 1.2 s. It names only the memory limits that it
+	 * raises. */
+	OWN(drop_free) char *body = kube_encode_resize(r->view.pod, &d->patch, d->exact);
+	char path[PATH_SIZE];
+	struct kube_request request = {
+		.method = "PATCH", .path = path, .body = body, .content = KUBE_STRATEGIC_PATCH};
+	int e = body ? path_of(r->view.pod, "/resize", path) : -ENOMEM;
+
+	if (e >= 0 && r->events.sending != NULL)
+		r->events.sending(r->events.ctx, t->uid, &d->patch);
+	if (e >= 0)
+		e = reporter_send_start(t, &request, false, d->urgency, now);
+	if (e >= 0) {
+		r->tally.sent++;
+		report_sent(t->state, &r->view.facts, &d->patch, now);
+		reporter_report_bounds(t, now);
+	}
+	return e;
+}
+
+static void status_written(struct tracked *t, usec_t now)
+{
+	free(t->status);
+	t->status = STEAL(t->asked);
+	t->status_at = now;
+	t->hurry = false;
+	t->conflicts = 0;
+	allowed(t->reporter, RIGHT_STATUS, now);
+}
+
+static void on_status(void *arg, const struct kube_answer *a)
+{
+	struct tracked *t = arg;
+	struct reporter *r = t->reporter;
+	usec_t now = clock_of(r);
+	struct kube_status status;
+	bool missing;
+	struct report_answer answer = reporter_classify(a, &status, &missing);
+
+	ended(t, &t->patch);
+	health(r, a, t->patch.in_turn, now);
+	r->events.wake(r->events.ctx);
+	switch (answer.kind) {
+	case REPORT_ANSWER_OK:
+		status_written(t, now);
+		return;
+	case REPORT_ANSWER_GONE:
+		reporter_forget(r, t->uid);
+		return;
+	case REPORT_ANSWER_CONFLICT:
+		if (++t->conflicts <= CONFLICTS_MAX)
+			return;
+		break;
+	case REPORT_ANSWER_FORBIDDEN:
+		forbidden(t, RIGHT_STATUS,
+			  "the status annotation is not allowed (pods, verb patch)", &status, now);
+		return;
+	case REPORT_ANSWER_SLOW_DOWN:
+	case REPORT_ANSWER_FAILED:
+		return;
+	default:
+		break;
+	}
+	/* This text was refused: the next one is sent after the interval. */
+	t->status_at = now;
+	t->status_refused_until = add_sat(now, r->options.status_interval_usec);
+	t->hurry = false;
+	t->conflicts = 0;
+}
+
+static int reporter_send_status(struct tracked *t, char *text, usec_t now)
+{
+	struct reporter *r = t->reporter;
+	OWN(drop_free) char *body = kube_encode_annotation(r->view.pod, "status", text);
+	char path[PATH_SIZE];
+	struct kube_request request = {
+		.method = "PATCH", .path = path, .body = body, .content = KUBE_MERGE_PATCH};
+	int e = body ? path_of(r->view.pod, "", path) : -ENOMEM;
+
+	free(t->asked);
+	t->asked = text;
+	if (e >= 0)
+		e = reporter_send_start(t, &request, true, REPORT_ANNOTATION, now);
+	return e;
+}
+
+static void on_discovery(void *arg, const struct kube_answer *a)
+{
+	struct reporter *r = arg;
+	usec_t now = clock_of(r);
+	struct kube_decode_error err;
+	bool offered = r->offered;
+
+	r->discovering = false;
+	r->discovery = NULL;
+	r->discover_wait = MIN(MAX(2 * r->discover_wait, DISCOVER_RETRY), DISCOVER_SLOW);
+	r->discover_at = add_sat(now, r->discover_wait);
+	if (a->status == 200 && kube_decode_resize_offered(a->body, a->len, &offered, &err) >= 0) {
+		r->discover_at = add_sat(now, DISCOVER_EVERY);
+		r->discover_wait = 0;
+		report_queue_healthy(&r->queue, now);
+		if (!r->offered_known || offered != r->offered)
+			for (size_t i = 0; i < r->count; i++)
+				r->pods[i]->dirty = true;
+		r->offered = offered;
+		r->offered_known = true;
+	}
+	r->events.wake(r->events.ctx);
+}
+
+static void reporter_discover(struct reporter *r, usec_t now)
+{
+	struct kube_request request = {.method = "GET", .path = "/api/v1"};
+
+	if (r->discovering || now < r->discover_at)
+		return;
+	r->discovering = true;
+	if (r->port.start(r->port.ctx, &request, on_discovery, r, &r->discovery) < 0) {
+		r->discovering = false;
+		r->discover_at = add_sat(now, DISCOVER_RETRY);
+	}
+}
+
+/* --- when the annotation is written; its text: status_annotation.c */
+
+static bool is_same(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+/* Takes the annotation of the pod object: the first time, and when another writer has changed or
+ * removed it, so that it is written again. An object from before the last write looks like that
+ * too, and costs one more write. */
+static void reporter_learn_status(struct tracked *t, const struct kube_pod *pod)
+{
+	const char *have = kube_pod_annotation(pod, "status");
+	uint32_t seen = have != NULL ? crc32c(0, have, strlen(have)) | 1u : 0;
+	bool changed = seen != t->status_seen || !t->status_known;
+
+	if (t->patch.under_way || !changed)
+		return;
+	t->status_known = true;
+	t->status_seen = seen;
+	if (is_same(have, t->status))
+		return;
+	free(t->status);
+	t->status = have ? strdup(have) : NULL;
+}
+
+/* The text of the annotation as it should be, owned; NULL: none should be (or no memory). */
+static char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due)
+{
+	struct reporter *r = t->reporter;
+	struct reporter_view *v = &r->view;
+	usec_t at = t->status_at ? add_sat(t->status_at, r->options.status_interval_usec) : 0;
+	char *text;
+
+	*ret_due = false;
+	t->status_again = 0;
+	/* The annotation holds the originals: it is removed once they are in the spec again. */
+	if (v->mode == NULL && t->going_back)
+		return NULL;
+	if (t->status_same != 0)
+		at = MAX(at, add_sat(t->status_same, r->options.status_interval_usec / 10));
+	if (t->hurry)
+		at = 0;
+	if (v->mode == NULL)
+		at = t->status_refused_until;
+	at = MAX(at, holds_until(&r->denied[RIGHT_STATUS], t->space));
+	if (now < at) {
+		t->status_again = at;
+		return NULL;
+	}
+	if (v->mode != NULL && t->status != NULL)
+		reporter_status_keep(t->status, v);
+	text = v->mode ? reporter_status_text(v, t->ratified, t->refusal) : NULL;
+	if (v->mode != NULL && text == NULL)
+		return NULL; /* no memory: another time */
+	if (is_same(text, t->status)) {
+		free(text);
+		t->hurry = false;
+		t->status_same = now;
+		return NULL;
+	}
+	*ret_due = true;
+	return text;
+}
+
+/* --- the reporter */
+
 /* What the daemon does not know. */
 static void fill_rights(struct tracked *t, struct reporter_view *v)
 {
@@ -175,7 +843,8 @@ static void fill_rights(struct tracked *t, struct reporter_view *v)
 	v->facts.forbidden_until = holds_until(&t->reporter->denied[RIGHT_RESIZE], t->space);
 }
 
-bool reporter_check(struct tracked *t, usec_t now)
+/* Reads the newest facts into r->view. False: the pod is gone, or nothing is reported of it. */
+static bool reporter_check(struct tracked *t, usec_t now)
 {
 	struct reporter *r = t->reporter;
 	struct reporter_view *v = &r->view;
@@ -218,6 +887,43 @@ bool reporter_check(struct tracked *t, usec_t now)
 	}
 	fill_rights(t, v);
 	return true;
+}
+
+int reporter_new(const struct kube_port *port, struct recorder *recorder,
+		 const struct reporter_options *o, const struct reporter_events *events,
+		 struct reporter **ret)
+{
+	struct reporter *r = calloc(1, sizeof *r);
+	usec_t now, now_real;
+
+	if (r == NULL)
+		return -ENOMEM;
+	r->port = *port;
+	r->recorder = recorder;
+	r->options = *o;
+	r->tuning = o->tuning;
+	r->events = *events;
+	events->clock(events->ctx, &now, &now_real);
+	report_queue_init(&r->queue, &o->rate, o->seed, now);
+	if (recorder != NULL)
+		recorder_on_answer(recorder, reporter_recorded, r);
+	*ret = r;
+	return 0;
+}
+
+void reporter_free(struct reporter *r)
+{
+	if (r == NULL)
+		return;
+	for (size_t i = 0; i < r->count; i++)
+		tracked_free(r->pods[i]);
+	if (r->discovery != NULL)
+		r->port.cancel(r->port.ctx, r->discovery);
+	if (r->recorder != NULL)
+		recorder_on_answer(r->recorder, NULL, NULL);
+	report_queue_free(&r->queue);
+	free(r->pods);
+	free(r);
 }
 
 static void report_traps(struct tracked *t, const struct report_decision *d)

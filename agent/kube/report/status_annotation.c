@@ -8,7 +8,6 @@
 #include "policy/base/arithmetic.h"
 #include "policy/base/quantity.h"
 #include <cjson/cJSON.h>
-#include <stdio.h>
 #include <string.h>
 
 /* A refusal's text is cut to this: all annotations of a pod share 256 KiB. */

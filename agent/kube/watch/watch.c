@@ -1,13 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/watch/watch.h"
+#include "agent/kube/model/decode.h"
 #include "agent/kube/model/encode.h"
 #include "agent/kube/watch/items.h"
 #include "agent/kube/watch/pace.h"
-#include "agent/kube/watch/watch_status.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+/* The HTTP status that an ERROR event stands for; the reason alone is enough. */
+static unsigned kube_status_code(const struct kube_status *s)
+{
+	if (s->code >= 300 && s->code < 600)
+		return s->code;
+	return strcmp(s->reason, "Expired") == 0 || strcmp(s->reason, "Gone") == 0 ? 410 : 500;
+}
+
+/* The server's cache, or its storage, is older than what was asked for. */
+static bool kube_status_is_too_large(const struct kube_status *s)
+{
+	for (uint32_t i = 0; i < s->cause_count; i++)
+		if (strcmp(s->cause[i].reason, "ResourceVersionTooLarge") == 0)
+			return true;
+	return false;
+}
 
 /* Each watch asks for a different time, so that those of many nodes do not end together. */
 #define STREAM_SEC_MIN    300
