@@ -21,7 +21,8 @@
 #define RIGHTS                                                                                     \
 	"{\"rules\":[{\"apiGroups\":[\"\"],\"resources\":[\"pods\"],\"verbs\":[\"get\",\"list\","  \
 	"\"watch\",\"patch\"]},{\"apiGroups\":[\"\"],\"resources\":[\"pods/resize\"],\"verbs\":["  \
-	"\"patch\"]},{\"apiGroups\":[\"events.k8s.io\"],\"resources\":[\"events\"],\"verbs\":["    \
+	"\"patch\"]},{\"apiGroups\":[\"\"],\"resources\":[\"limitranges\"],\"verbs\":["            \
+	"\"list\"]},{\"apiGroups\":[\"events.k8s.io\"],\"resources\":[\"events\"],\"verbs\":["     \
 	"\"create\",\"patch\"]},{\"apiGroups\":[\"\"],\"resources\":[\"pods/eviction\"],"          \
 	"\"verbs\":[\"create\"]},{\"apiGroups\":[\"coordination.k8s.io\"],\"resources\":["         \
 	"\"leases\"],\"verbs\":[\"create\",\"get\",\"patch\"]}]}"
