@@ -771,7 +771,8 @@ bool annotation_opted_in(const struct annotation_input *in)
 
 bool annotation_observed(const struct annotation_input *in)
 {
-	return in->config->kubernetes.observe == OBSERVE_ALL && !annotation_opted_in(in);
+	return (in->config->kubernetes.observe == OBSERVE_ALL || in->recovers) &&
+	       !annotation_opted_in(in);
 }
 
 /* What is wrong is left out, and so are bounds that contradict each other; it is no mistake where

@@ -50,7 +50,8 @@ struct annotation_input {
 	const struct config *config;
 	const struct kube_pod *pod;
 	const struct kube_namespace *namespace; /* its namespace's annotations; NULL: none */
-	bool sized; /* already: a misspelt key of its mode is no removal of that */
+	bool sized;    /* already: a misspelt key of its mode is no removal of that */
+	bool recovers; /* its originals are to be read back first: it is watched until then */
 };
 
 /* Has the pod a mode, by its annotation, its namespace's or a rule of the configuration (`pods`)?

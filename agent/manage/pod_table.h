@@ -69,6 +69,7 @@ struct pod {
 	bool concerned;     /* a limit of a container changed: its own has to be computed again */
 	bool adopting;      /* a resize by the owner is not adopted yet */
 	bool observed;      /* without a mode, by kubernetes.observe */
+	bool recovers;      /* no mode, records lost: Off until its originals stand again */
 	bool leaving;       /* no longer annotated: forgotten once it is handed back */
 	bool ending;        /* it finished, or is being deleted: sized in its cgroups alone */
 	const char *warned; /* static text: why it is not managed, by the last Event of that */

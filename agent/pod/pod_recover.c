@@ -131,6 +131,32 @@ bool pod_originals_lost(const struct pods *pods, const struct kube_pod *s)
 	return pods->records->originals_lost && s->resize_ours;
 }
 
+bool pod_recoverable(const struct kube_pod *s)
+{
+	const char *text = kube_pod_annotation(s, "status");
+	struct kube_originals o;
+
+	for (size_t i = 0; text != NULL && i < s->container_count; i++)
+		if (kube_originals_read(text, s->containers[i].name, &o) == 0)
+			return true;
+	return false;
+}
+
+bool pod_recovered(const struct pod *p)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+		bool attached = m != NULL && m->control.started_at != 0;
+
+		if (m != NULL && persist_has(m) && !attached)
+			return false;
+		any |= attached;
+	}
+	return any;
+}
+
 void pod_recover(struct pod *p)
 {
 	if (!pod_originals_lost(p->pods, p->spec))

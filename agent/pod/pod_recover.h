@@ -12,9 +12,14 @@ struct pods;
 
 /* The records are lost, and the spec holds limits that vscaled sent. */
 bool pod_originals_lost(const struct pods *pods, const struct kube_pod *s);
+/* Of such a pod: its annotation has originals. */
+bool pod_recoverable(const struct kube_pod *s);
 /* The records are lost and the spec holds limits that vscaled sent: takes the originals from the
  * pod's annotation, else marks it as not to be written to. */
 void pod_recover(struct pod *p);
+/* Without a mode: every container that has its originals again is handed back, or is about to be.
+ */
+bool pod_recovered(const struct pod *p);
 /* The same for the pod's own cgroup; false: what stands is the original. */
 bool pod_recover_level(const struct pod *p, const struct limits *stands, struct limits *ret);
 /* Is a container of it not written to because its originals are unknown? */

@@ -212,13 +212,15 @@ void pod_set_level_rule(struct pod *p)
 void pod_apply_rules(struct pod *p)
 {
 	const struct kube_pod *s = p->spec;
-	const struct annotation_input input = pod_annotations(p->pods, s);
+	struct annotation_input input = pod_annotations(p->pods, s);
 	OWN(annotation_drop) struct annotation_settings *settings = NULL;
 	struct annotation_error error = {""};
 	int r = 0;
 
 	p->observed &= annotation_observed(&input);
-	p->leaving = !p->observed && !annotation_opted_in(&input);
+	input.recovers = p->recovers;
+	p->recovers &= !annotation_opted_in(&input);
+	p->leaving = !p->observed && !p->recovers && !annotation_opted_in(&input);
 	p->why = pod_excluded(p->pods->host, s, !p->leaving);
 	for (size_t i = 0; i < s->container_count; i++)
 		memcpy(p->members[i].limit, s->containers[i].spec.limit,

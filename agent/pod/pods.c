@@ -368,24 +368,25 @@ static bool is_settled(const struct pod *p, const struct kube_pod *old)
 }
 
 /* Does a pod that is not in the table enter it? One without a mode does if it was sized before: its
- * originals go back; or to remove an annotation that is not the only record of them. Its
+ * originals go back; or to remove an annotation that has nothing more to say. Its
  * namespace's annotations may set the mode, or bounds. */
 static bool pod_enters(const struct pods *pods, const struct kube_pod *spec, bool asked)
 {
 	if (pods->namespaces_awaited)
 		return asked && pods->namespaces_late;
 	return asked || persist_has_pod(pods->records, spec->uid) ||
-	       (kube_pod_annotation(spec, "status") != NULL && !pod_originals_lost(pods, spec));
+	       (kube_pod_annotation(spec, "status") != NULL &&
+		(!pod_originals_lost(pods, spec) || pod_recoverable(spec)));
 }
 
 void pods_put(struct pods *pods, struct kube_pod *spec)
 {
 	const struct annotation_input input = pod_annotations(pods, spec);
 	bool asked = annotation_opted_in(&input), observed = false;
-	struct kube_pod *old;
 	/* Its namespace may have sized one with records. */
 	bool known = !pods->namespaces_awaited ||
 		     (pods->namespaces_late && !persist_has_pod(pods->records, spec->uid));
+	struct kube_pod *old;
 	struct pod *p;
 
 	daemon_wake(pods->wake);
@@ -411,6 +412,8 @@ void pods_put(struct pods *pods, struct kube_pod *spec)
 	p->listed = true;
 	p->absent = false;
 	p->observed |= observed;
+	p->recovers |= old == NULL && pod_originals_lost(pods, spec) &&
+		       !persist_has_pod(pods->records, spec->uid) && pod_recoverable(spec);
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
 			boost_changed(p->members[i].managed);
@@ -601,6 +604,10 @@ void pods_tick(struct pods *pods, bool review)
 
 		pod_spec_settle(p);
 		pod_check_found(p);
+		if (p->recovers && pod_recovered(p)) {
+			p->recovers = false;
+			pod_apply_rules(p);
+		}
 		sweep(p);
 		if (p->leaving && !pod_hand_back_due(p) && !report_unsent(p) &&
 		    (p->level == NULL || !p->level->hand_back.due))

@@ -22,8 +22,8 @@ static int rule_of(const struct config *c, const struct pod_text *a, const char 
 		list[pod.annotation_count].value = (char *)a[pod.annotation_count].value;
 		pod.annotation_count++;
 	}
-	return annotation_rule(&(struct annotation_input){c, &pod, NULL, false}, container, ret,
-			       err);
+	return annotation_rule(&(struct annotation_input){c, &pod, NULL, false, false}, container,
+			       ret, err);
 }
 
 static const char *text_of(const struct container_rule *r)
@@ -334,8 +334,8 @@ static void test_frozen(const struct config *c)
 		for (size_t n = 0; n < MAX_ANNOTATIONS && rows[i].a[n].key != NULL; n++)
 			own[pod.annotation_count++] = (struct kube_annotation){
 				(char *)rows[i].a[n].key, (char *)rows[i].a[n].value};
-		r = annotation_rule(&(struct annotation_input){c, &pod, NULL, true}, "app", &rule,
-				    &err);
+		r = annotation_rule(&(struct annotation_input){c, &pod, NULL, true, false}, "app",
+				    &rule, &err);
 		CHECK_EQ(r, rows[i].error == NULL ? -ENOENT : rows[i].error[0] ? -EINVAL : 0);
 		if (rows[i].error != NULL &&
 		    strncmp(err.text, rows[i].error, strlen(rows[i].error)) != 0)

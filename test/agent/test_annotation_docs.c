@@ -131,15 +131,15 @@ static void check_example(void)
 		return;
 	*end = '\0';
 	CHECK_EQ(config_default(&c), 0);
-	CHECK_EQ(annotation_rule(&(struct annotation_input){&c, &pod, NULL, false}, "app", &rule,
-				 &err),
+	CHECK_EQ(annotation_rule(&(struct annotation_input){&c, &pod, NULL, false, false}, "app",
+				 &rule, &err),
 		 0);
 	CHECK_STR(err.text, "");
 	CHECK(rule.named);
 	CHECK_EQ(rule.rule.cpu_milli.min, 100);
 	CHECK_EQ(rule.rule.mem_bytes.max, 2 * GIB);
-	CHECK_EQ(annotation_rule(&(struct annotation_input){&c, &pod, NULL, false}, "log", &rule,
-				 &err),
+	CHECK_EQ(annotation_rule(&(struct annotation_input){&c, &pod, NULL, false, false}, "log",
+				 &rule, &err),
 		 0);
 	CHECK(!rule.named);
 	config_free(&c);

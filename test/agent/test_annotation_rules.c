@@ -71,7 +71,7 @@ static void test_selected(void)
 				       .labels = (char *)selected[i].labels,
 				       .owner = (char *)selected[i].owner};
 		struct config c;
-		const struct annotation_input in = {&c, &pod, NULL, false};
+		const struct annotation_input in = {&c, &pod, NULL, false, false};
 		char text[512];
 
 		snprintf(text, sizeof text, "pods: [{match: %s, mode: Auto}]", selected[i].match);
@@ -206,8 +206,8 @@ static void test_wins(void)
 		       wins[i].a[pod.annotation_count].key != NULL)
 			pod.annotation_count++;
 		load_good(wins[i].config, &c);
-		CHECK_EQ(annotation_rule(&(struct annotation_input){&c, &pod, NULL, false}, "app",
-					 &rule, &err),
+		CHECK_EQ(annotation_rule(&(struct annotation_input){&c, &pod, NULL, false, false},
+					 "app", &rule, &err),
 			 wins[i].verdict);
 		CHECK_STR(text_of(&rule), wins[i].want);
 		config_free(&c);
@@ -319,8 +319,8 @@ static void test_namespaces(void)
 		       namespaces[i].ns[ns.annotation_count].key != NULL)
 			ns.annotation_count++;
 		load_good(namespaces[i].config, &c);
-		CHECK_EQ(annotation_rule(&(struct annotation_input){&c, &pod, &ns, false}, "app",
-					 &rule, &err),
+		CHECK_EQ(annotation_rule(&(struct annotation_input){&c, &pod, &ns, false, false},
+					 "app", &rule, &err),
 			 namespaces[i].verdict);
 		CHECK_STR(text_of(&rule), namespaces[i].want);
 		CHECK_STR(err.text, namespaces[i].wrong);
@@ -340,7 +340,7 @@ static void test_sources(void)
 	const struct kube_namespace ns = {(char *)"shop", of_namespace, 2};
 	struct annotation_source got[4];
 	struct config c;
-	struct annotation_input in = {&c, &pod, NULL, false};
+	struct annotation_input in = {&c, &pod, NULL, false, false};
 
 	load_good(SHOP "mode: Auto,\n  max-cpu: 2, resources: [cpu]}]", &c);
 	CHECK_EQ(annotation_sources(&in, got, 4), 3);

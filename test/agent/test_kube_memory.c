@@ -101,8 +101,8 @@ static int one_rule(void)
 	struct annotation_error err;
 	struct container_rule rule;
 
-	return annotation_rule(&(struct annotation_input){&config, &pod, NULL, false}, "app", &rule,
-			       &err);
+	return annotation_rule(&(struct annotation_input){&config, &pod, NULL, false, false}, "app",
+			       &rule, &err);
 }
 
 /* An encoder's text is whole or not there. */

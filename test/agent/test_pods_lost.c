@@ -41,11 +41,6 @@ static void list(struct rig *r, struct rig_pod *p)
 	rig_run(r, 130, pods_burn_20);
 }
 
-static uint64_t original_of_app(struct rig *r, enum resource k)
-{
-	return pods_of(r, "default/web-0/app")->control.resource[k].original;
-}
-
 /* Off, or not annotated, at the first list; turned on later. */
 static void test_turned_on_later(const char *mode)
 {
@@ -64,31 +59,11 @@ static void test_turned_on_later(const char *mode)
 	rig_close(&r);
 }
 
-/* The same with a status that has the originals. */
-static void test_recovered_later(void)
+/* Off, or no longer annotated, with a status that has the originals: they come back. */
+static void test_is_handed_back(const char *mode)
 {
 	struct rig r;
-	struct rig_pod *p = lost_begin(&r, NULL, STATUS);
-
-	list(&r, p);
-	CHECK(r.daemon->records.originals_lost);
-	CHECK_EQ(r.events[EVENT_ORIGINALS_UNKNOWN], 1);
-	list(&r, p);
-	CHECK_EQ(r.events[EVENT_ORIGINALS_UNKNOWN], 1);
-	p->mode = "Auto";
-	rig_pod_put(&r, p);
-	rig_run(&r, 130, pods_burn_800);
-	CHECK_EQ(original_of_app(&r, RESOURCE_CPU), 200);
-	CHECK_EQ(original_of_app(&r, RESOURCE_MEMORY), 64 * MIB);
-	CHECK(!r.daemon->records.originals_lost);
-	rig_close(&r);
-}
-
-/* Off with a status that has the originals: they come back. */
-static void test_off_is_handed_back(void)
-{
-	struct rig r;
-	struct rig_pod *p = lost_begin(&r, "Off", STATUS);
+	struct rig_pod *p = lost_begin(&r, mode, STATUS);
 
 	list(&r, p);
 	CHECK_EQ(r.events[EVENT_ORIGINALS_RECOVERED], 2);
@@ -98,6 +73,7 @@ static void test_off_is_handed_back(void)
 	CHECK_EQ(rig_cpu_milli(&r, p->level), 500);
 	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), 96 * MIB);
 	CHECK(!r.daemon->records.originals_lost);
+	CHECK_EQ(r.daemon->pods.count, mode != NULL);
 	rig_close(&r);
 }
 
@@ -265,10 +241,11 @@ int main(void)
 	test_carried_out_after_a_restart(DRIVER_SYSTEMD, false);
 	test_turned_on_later("Off");
 	test_turned_on_later(NULL);
-	test_recovered_later();
-	test_off_is_handed_back();
+	test_is_handed_back("Off");
+	test_is_handed_back(NULL);
 	test_lowered("Auto", "defaults: {max-memory: 3Gi}\n", 1500, 2 * GIB);
 	test_lowered("Off", "", 1500, GIB);
+	test_lowered(NULL, "", 1500, GIB);
 	test_lowered("Auto", "kubernetes: {maxCpu: 1, maxMemory: 512Mi}\n", 1000, 512 * MIB);
 	test_lowered("Auto", "kubernetes: {maxCpu: 500m, maxMemory: 128Mi}\n", 800, 256 * MIB);
 	test_level_below_the_spec();

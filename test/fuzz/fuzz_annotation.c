@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct kube_pod pod = {.namespace = (char *)"shop", .annotations = list};
 	struct kube_annotation defaults[LINES_MAX];
 	struct kube_namespace ns = {.name = (char *)"shop", .annotations = defaults};
-	const struct annotation_input in = {&c, &pod, &ns, true};
+	const struct annotation_input in = {&c, &pod, &ns, true, false};
 	OWN(drop_free) char *text = malloc(size + 1);
 	char *rest = text, *line;
 	int r;
