@@ -102,10 +102,12 @@ static void on_skipped(void *ctx, const struct kube_skipped *s)
 
 	daemon_wake(c->wake);
 	c->tally->objects_skipped[s->why]++;
-	if (s->uid[0] == '\0')
+	if (s->uid[0] == '\0') {
 		c->list_bad = true;
-	else
+	} else {
+		cluster_room_skipped(c, s->uid);
 		pods_seen(c->pods, s->uid);
+	}
 	if (s->first_time)
 		event_tell(EVENT_API_OBJECT_BAD, .detail = s->text);
 }

@@ -173,6 +173,8 @@ void cluster_past_free(struct cluster *c);
 
 /* --- cluster_room.c: the requests of all pods of the node */
 void cluster_room_put(struct cluster *c, const struct kube_pod *pod);
+/* It is on this node, and cannot be read: what is known of it counts. */
+void cluster_room_skipped(struct cluster *c, const char *uid);
 /* A request is about to be sent: it counts before the watch shows it. */
 void cluster_room_sent(struct cluster *c, const struct kube_pod *pod,
 		       const struct report_patch *patch);

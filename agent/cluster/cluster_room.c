@@ -28,6 +28,7 @@ struct room_pod {
 	usec_t sent_until;                  /* ... which counts until then */
 	uint32_t deferred;                  /* RESOURCES_*: waits for more than it has allocated */
 	bool listed;
+	bool known; /* else it could not be read: it may have all there is */
 	/* Of a resize that was deferred. */
 	enum resource lacking;
 	uint64_t lack;   /* 0: nothing */
@@ -93,17 +94,33 @@ static void note_lack(struct room *room, struct room_pod *p, const struct kube_p
 	p->others = others_of(room, p, lacking);
 }
 
-void cluster_room_put(struct cluster *c, const struct kube_pod *pod)
+/* It is there; NULL: no memory. */
+static struct room_pod *note(struct cluster *c, const char *uid)
 {
 	struct room *room = c->room != NULL ? c->room : calloc(1, sizeof *room);
-	struct room_pod *p = room != NULL ? find(room, pod->uid) : NULL;
+	struct room_pod *p = room != NULL ? find(room, uid) : NULL;
 
 	c->room = room;
 	if (room != NULL && p == NULL)
-		p = add(room, pod->uid);
+		p = add(room, uid);
+	if (p != NULL)
+		p->listed = true;
+	return p;
+}
+
+void cluster_room_skipped(struct cluster *c, const char *uid)
+{
+	(void)note(c, uid);
+}
+
+void cluster_room_put(struct cluster *c, const struct kube_pod *pod)
+{
+	struct room_pod *p = note(c, pod->uid);
+	struct room *room = c->room;
+
 	if (p == NULL)
 		return;
-	p->listed = true;
+	p->known = true;
 	p->deferred = 0;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		uint64_t allocated = kube_pod_request(pod, r, KUBE_COUNT_ALLOCATED);
@@ -137,7 +154,8 @@ void cluster_room_sent(struct cluster *c, const struct kube_pod *pod,
 	}
 }
 
-/* What the other pods leave of the node; 0: less than nothing, or one of them waits for it. */
+/* What the other pods leave of the node; 0: less than nothing, one of them waits for it, or what it
+ * has is not known. */
 static uint64_t left_by_others(const struct cluster *c, const struct room_pod *own, enum resource r)
 {
 	uint64_t allocated = 0, scheduled = 0, all = c->node_object.allocatable[r], used;
@@ -148,7 +166,7 @@ static uint64_t left_by_others(const struct cluster *c, const struct room_pod *o
 
 		if (p == own)
 			continue;
-		if (p->deferred & (1u << r))
+		if (!p->known || (p->deferred & (1u << r)))
 			return 0;
 		allocated = add_sat(allocated, MAX(p->allocated[r], sent));
 		scheduled = add_sat(scheduled, MAX(p->scheduled[r], sent));

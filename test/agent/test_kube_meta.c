@@ -86,6 +86,36 @@ static void test_long_annotations(void)
 	      KUBE_STATUS_MAX + 44 * 1024);
 }
 
+/* Of more than 32 the mode and the status are kept, wherever they stand. */
+static void test_many_annotations(void)
+{
+	OWN(kube_namespaces_drop) struct kube_namespaces namespaces = {0};
+	OWN(drop_kube_pod) struct kube_pod *p = NULL;
+	OWN(drop_free) char *text = NULL, *list = NULL;
+	struct kube_decode_error err;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	fputs("\"annotations\":{", f);
+	for (size_t i = 0; i < 40; i++)
+		fprintf(f, "\"vscaled.dev/a%zu\":\"1\",", i);
+	fputs("\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/status\":\"{}\"}", f);
+	fclose(f);
+	CHECK(asprintf(
+		      &list,
+		      "{\"kind\":\"NamespaceList\",\"items\":[{\"metadata\":{\"name\":\"a\",%s}}]}",
+		      text) > 0);
+	CHECK_EQ(kube_decode_namespaces(list, strlen(list), &namespaces, &err), 0);
+	CHECK_EQ(namespaces.items[0].annotation_count, 34);
+	CHECK_STR(namespaces.items[0].annotations[32].key, "mode");
+	free(list);
+	CHECK(asprintf(&list, POD("PartialObjectMetadata", "%s"), text) > 0);
+	p = decode(list);
+	CHECK_EQ(p->annotation_count, 34);
+	CHECK_STR(kube_pod_annotation(p, "mode"), "Auto");
+	CHECK_STR(kube_pod_annotation(p, "status"), "{}");
+}
+
 /* Only a controller owns it. */
 static void test_owner(void)
 {
@@ -203,6 +233,7 @@ static void test_continue(void)
 int main(void)
 {
 	test_long_annotations();
+	test_many_annotations();
 	test_continue();
 	test_labels();
 	test_owner();

@@ -438,6 +438,41 @@ static void test_full_node(void)
 	CHECK(w.waited > RUNS);
 }
 
+/* A pod that cannot be read: what it had before counts; one that was never read may have all. */
+static void test_unreadable(void)
+{
+	struct cluster x = {.wake = &w.wake, .node_list.read = true};
+	struct kube_container ours = app(CONTAINER_APP, 100, 100, 100),
+			      others = app(CONTAINER_APP, 700, 700, 700);
+	struct kube_pod a = {.uid = (char *)"a",
+			     .phase = (char *)"Running",
+			     .containers = &ours,
+			     .container_count = 1},
+			b = {.uid = (char *)"b",
+			     .phase = (char *)"Running",
+			     .containers = &others,
+			     .container_count = 1};
+
+	x.node_object.allocatable[RESOURCE_CPU] = 1000;
+	cluster_room_put(&x, &a);
+	cluster_room_put(&x, &b);
+	CHECK_EQ(cluster_room_left(&x, &a, RESOURCE_CPU), 200);
+	cluster_room_list(&x, false);
+	cluster_room_put(&x, &a);
+	cluster_room_skipped(&x, "b");
+	cluster_room_list(&x, true);
+	CHECK_EQ(cluster_room_left(&x, &a, RESOURCE_CPU), 200);
+	cluster_room_gone(&x, "b");
+	CHECK_EQ(cluster_room_left(&x, &a, RESOURCE_CPU), 900);
+	cluster_room_skipped(&x, "c");
+	CHECK_EQ(cluster_room_left(&x, &a, RESOURCE_CPU), 0);
+	cluster_room_list(&x, false);
+	cluster_room_put(&x, &a);
+	cluster_room_list(&x, true);
+	CHECK_EQ(cluster_room_left(&x, &a, RESOURCE_CPU), 900);
+	cluster_room_free(&x);
+}
+
 /* Only to a kubelet without the fault are lower memory limits sent. */
 static void test_decreases(void)
 {
@@ -467,6 +502,7 @@ int main(void)
 {
 	test_decreases();
 	test_counts();
+	test_unreadable();
 	test_full_node();
 	return check_result();
 }

@@ -18,8 +18,10 @@ int decode_metadata(const struct field *pod, struct kube_pod *p);
 /* decode_status.c: the document, owned by the caller; its kind must be this one. */
 int decode_kind(const char *text, size_t len, const char *want, cJSON **json, struct field *ret,
 		struct kube_decode_error *err);
-/* Copies what can be valid of it, and of what is longer enough to be refused. */
-int decode_annotation(const char *key, const char *value, struct kube_annotation *ret);
+/* Those of vscaled.dev/: what can be valid of a value, and of what is longer enough to be refused.
+ * After a failure the caller frees what was filled before it. */
+int decode_annotations(const struct field *annotations, struct kube_annotation **list,
+		       size_t *count);
 /* decode_container.c: spec and status of every container; one of each name in a pod. */
 int decode_containers(const struct field *spec, const struct field *status, struct kube_pod *p);
 /* Kubernetes' own rule, for a server that did not report the class. */

@@ -12,7 +12,7 @@
 
 #define EXACT_INT   ((1LL << 53) - 1)
 #define VERSION_MAX 127u
-/* The API allows 256 KiB of annotations; more of ours than this has no meaning. */
+/* The API allows 256 KiB of annotations. */
 #define ANNOTATIONS_MAX 32u
 /* Of a value that is no list. */
 #define VALUE_MAX 256
@@ -67,7 +67,7 @@ static int longest(const char *key)
 	return VALUE_MAX;
 }
 
-int decode_annotation(const char *key, const char *value, struct kube_annotation *ret)
+static int copy_annotation(const char *key, const char *value, struct kube_annotation *ret)
 {
 	int max = longest(key);
 
@@ -80,33 +80,40 @@ int decode_annotation(const char *key, const char *value, struct kube_annotation
 	return ret->key != NULL && ret->value != NULL ? 0 : -ENOMEM;
 }
 
-/* Keeps only those of vscaled.dev/. */
-static int read_annotations(const struct field *annotations, struct kube_pod *p)
+/* Of more than ANNOTATIONS_MAX many are unknown, which is a mistake: nothing else is needed, but
+ * whether the pod is managed, and what vscaled wrote. */
+static bool is_kept(const char *key, size_t count)
 {
+	return count < ANNOTATIONS_MAX || strcmp(key, "mode") == 0 || strcmp(key, "status") == 0;
+}
+
+static bool has_key(const struct kube_annotation *list, size_t count, const char *key)
+{
+	while (count > 0 && strcmp(list[count - 1].key, key) != 0)
+		count--;
+	return count > 0;
+}
+
+int decode_annotations(const struct field *annotations, struct kube_annotation **list,
+		       size_t *count)
+{
+	const size_t domain = strlen(ANNOTATION_DOMAIN);
 	const cJSON *j;
-	size_t count = 0;
 	int r = 0;
 
-	cJSON_ArrayForEach (j, annotations->json)
-		count += strncmp(j->string, ANNOTATION_DOMAIN, strlen(ANNOTATION_DOMAIN)) == 0;
-	if (count > ANNOTATIONS_MAX)
-		return field_bad(annotations, NULL, "more than %u of " ANNOTATION_DOMAIN,
-				 ANNOTATIONS_MAX);
-	if (count == 0)
-		return 0;
-	p->annotations = calloc(count, sizeof *p->annotations);
-	if (p->annotations == NULL)
-		return -ENOMEM;
 	cJSON_ArrayForEach (j, annotations->json) {
-		const char *key = j->string + strlen(ANNOTATION_DOMAIN);
+		const char *key = j->string + domain;
 
-		if (strncmp(j->string, ANNOTATION_DOMAIN, strlen(ANNOTATION_DOMAIN)) != 0 ||
-		    kube_pod_annotation(p, key) != NULL)
+		if (strncmp(j->string, ANNOTATION_DOMAIN, domain) != 0 || !is_kept(key, *count) ||
+		    has_key(*list, *count, key))
 			continue;
 		if (!cJSON_IsString(j))
 			return field_bad(annotations, NULL,
 					 "one of " ANNOTATION_DOMAIN " is not a text");
-		r = decode_annotation(key, j->valuestring, &p->annotations[p->annotation_count++]);
+		if (*list == NULL)
+			*list = calloc(ANNOTATIONS_MAX + 2, sizeof **list);
+		r = *list == NULL ? -ENOMEM
+				  : copy_annotation(key, j->valuestring, &(*list)[(*count)++]);
 		if (r < 0)
 			return r;
 	}
@@ -301,7 +308,7 @@ int decode_metadata(const struct field *pod, struct kube_pod *p)
 	p->deleting = field_has(&meta, "deletionTimestamp");
 	p->created_real = field_time(&meta, "creationTimestamp");
 	p->vpa = is_marked_by_vpa(&annotations);
-	r = read_annotations(&annotations, p);
+	r = decode_annotations(&annotations, &p->annotations, &p->annotation_count);
 	if (r == 0)
 		r = read_static(&annotations, p);
 	if (r == 0)

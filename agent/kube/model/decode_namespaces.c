@@ -6,9 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* More of ours than this have no meaning. */
-#define ANNOTATIONS_MAX 32u
-
 static void namespace_free(struct kube_namespace *n)
 {
 	for (size_t i = 0; i < n->annotation_count; i++) {
@@ -32,31 +29,13 @@ static int read_namespace(const struct field *item, struct kube_namespace *n)
 {
 	struct field meta = field_object(item, "metadata");
 	struct field annotations = field_object(&meta, "annotations");
-	const cJSON *j;
-	int r = 0;
+	int r;
 
 	n->name = field_name(&meta, "name", kube_is_label);
 	if (n->name == NULL)
 		return field_bad(&meta, "name", "missing");
-	cJSON_ArrayForEach (j, annotations.json) {
-		size_t domain = strlen(ANNOTATION_DOMAIN);
-
-		if (strncmp(j->string, ANNOTATION_DOMAIN, domain) != 0 ||
-		    n->annotation_count == ANNOTATIONS_MAX)
-			continue;
-		if (!cJSON_IsString(j))
-			return field_bad(&annotations, NULL,
-					 "one of " ANNOTATION_DOMAIN " is not a text");
-		if (n->annotations == NULL)
-			n->annotations = calloc(ANNOTATIONS_MAX, sizeof *n->annotations);
-		r = n->annotations == NULL
-			    ? -ENOMEM
-			    : decode_annotation(j->string + domain, j->valuestring,
-						&n->annotations[n->annotation_count++]);
-		if (r < 0)
-			return r;
-	}
-	return field_error(item);
+	r = decode_annotations(&annotations, &n->annotations, &n->annotation_count);
+	return r < 0 ? r : field_error(item);
 }
 
 static int add_namespace(const struct field *item, void *arg)
