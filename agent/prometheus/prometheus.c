@@ -13,17 +13,23 @@
 
 /* ---- the request ---- */
 
+/* Kubernetes draws the end of a name from these, and writes the hash of a template, a number of 32
+ * bits, in ten of them (k8s.io/apimachinery pkg/util/rand): the minutes in the names of a CronJob's
+ * pods begin with a 2, and "v2" in the name of another workload is no hash. */
+#define DRAWN "-[bcdfghjklmnpqrstvwxz2456789]{5}"
+#define HASH  "-[456789bcdf]{1,10}"
+
 /* How the names of a workload's pods go on after its own. */
 static const struct {
 	const char *owner, *rest;
 } pod_names[] = {
-	{"Deployment", "-[a-z0-9]{1,12}-[a-z0-9]{5}"},
-	{"Rollout", "-[a-z0-9]{1,12}-[a-z0-9]{5}"},
-	{"ReplicaSet", "-[a-z0-9]{5}"},
-	{"DaemonSet", "-[a-z0-9]{5}"},
+	{"Deployment", HASH DRAWN},
+	{"Rollout", HASH DRAWN},
+	{"ReplicaSet", DRAWN},
+	{"DaemonSet", DRAWN},
 	{"StatefulSet", "-[0-9]+"},
-	{"CronJob", "-[0-9]+-[a-z0-9]{5}"},
-	{"Job", "-[a-z0-9]{5}"},
+	{"CronJob", "-[0-9]+" DRAWN},
+	{"Job", DRAWN},
 };
 
 static const char *rest_of(const char *owner)

@@ -3,6 +3,7 @@
 #include "agent/prometheus/prometheus.h"
 #include "test/check.h"
 #include <errno.h>
+#include <regex.h>
 
 static struct prometheus_query query = {
 	.namespace = "shop",
@@ -21,10 +22,12 @@ static void test_path(void)
 	char path[PROMETHEUS_PATH_BYTES];
 
 	CHECK_EQ(prometheus_path(&query, RESOURCE_CPU, path), 0);
-	CHECK_STR(path, "/api/v1/query_range?query=max%28rate%28container_cpu_usage_seconds_total"
-			"%7Bnamespace%3D%22shop%22%2Cpod%3D~%22web%5C%5C.v2-%5Ba-z0-9%5D%7B1%2C12"
-			"%7D-%5Ba-z0-9%5D%7B5%7D%22%2Ccontainer%3D%22app%22%7D%5B300s%5D%29%29"
-			"&start=1799992800&end=1800000000&step=300");
+	CHECK_STR(path,
+		  "/api/v1/query_range?query=max%28rate%28container_cpu_usage_seconds_total"
+		  "%7Bnamespace%3D%22shop%22%2Cpod%3D~%22web%5C%5C.v2-%5B456789bcdf%5D%7B1%2C10"
+		  "%7D-%5Bbcdfghjklmnpqrstvwxz2456789%5D%7B5%7D%22%2Ccontainer%3D%22app%22%7D%"
+		  "5B300s%5D%29%29"
+		  "&start=1799992800&end=1800000000&step=300");
 	query.owner = "StatefulSet";
 	query.matchers = "cluster=\"a\"";
 	CHECK_EQ(prometheus_path(&query, RESOURCE_MEMORY, path), 0);
@@ -35,6 +38,52 @@ static void test_path(void)
 	query.matchers = long_matchers;
 	CHECK_EQ(prometheus_path(&query, RESOURCE_MEMORY, path), -ENAMETOOLONG);
 	query.matchers = "";
+}
+
+/* Does the query for this workload select the pod? */
+static bool selects(const char *owner, const char *workload, const char *pod)
+{
+	char path[PROMETHEUS_PATH_BYTES], pattern[256] = "^";
+	size_t n = 1;
+	regex_t re;
+	bool found;
+
+	query.owner = owner;
+	query.workload = workload;
+	CHECK_EQ(prometheus_path(&query, RESOURCE_CPU, path), 0);
+	for (const char *s = strstr(path, "pod%3D~%22") + 10; strncmp(s, "%22", 3) != 0; s++) {
+		unsigned c = (unsigned char)*s;
+
+		if (c == '%' && sscanf(s + 1, "%2x", &c) == 1)
+			s += 2;
+		pattern[n++] = (char)c;
+	}
+	strcpy(pattern + n, "$");
+	CHECK_EQ(regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB), 0);
+	found = regexec(&re, pod, 0, NULL, 0) == 0;
+	regfree(&re);
+	return found;
+}
+
+static void test_pods(void)
+{
+	static const struct {
+		const char *owner, *workload, *pod;
+		bool selected;
+	} rows[] = {
+		{"Deployment", "api", "api-7d9c4b8f65-x7x7x", true},
+		{"Deployment", "api", "api-5d4-x7x7x", true},
+		{"Deployment", "api", "api-29405520-x7x7x", false}, /* of the CronJob */
+		{"Deployment", "api", "api-v2-x7x7x", false},       /* of the DaemonSet api-v2 */
+		{"Deployment", "api-v2", "api-v2-7d9c4b8f65-x7x7x", true},
+		{"DaemonSet", "api-v2", "api-v2-x7x7x", true},
+		{"DaemonSet", "api", "api-proxy", false},
+		{"CronJob", "api", "api-29405520-x7x7x", true},
+		{"StatefulSet", "api", "api-10", true},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		CHECK_EQ(selects(rows[i].owner, rows[i].workload, rows[i].pod), rows[i].selected);
 }
 
 #define MATRIX(series)                                                                             \
@@ -174,6 +223,7 @@ static void test_history(void)
 int main(void)
 {
 	test_path();
+	test_pods();
 	test_answer();
 	test_lies();
 	test_refusal();
