@@ -40,9 +40,11 @@
  * that one is reclaimed. */
 #define PIECE_BYTES (4 * MIB)
 
-static usec_t replay_usec(const struct mem_brake_input *in)
+static usec_t longest_usec(const struct mem_brake_input *in)
 {
-	return in->probe_usec != 0 ? MIN(in->probe_usec, BRAKE_REPLAY_USEC) : BRAKE_REPLAY_USEC;
+	usec_t longest = in->replay ? BRAKE_REPLAY_USEC : BRAKE_USEC;
+
+	return in->probe_usec != 0 ? MIN(in->probe_usec, longest) : longest;
 }
 
 /* The threads need GAP_USEC, or the brake's time, to allocate this much above memory.high. */
@@ -50,7 +52,7 @@ static uint64_t replay_gap(const struct tuning_memory *t, const struct mem_brake
 {
 	uint64_t threads = in->threads != 0 ? in->threads : THREADS_DEFAULT, gap = 0;
 	uint64_t step = in->max / OVERAGE_STEPS;
-	usec_t held = 0, until = MIN(replay_usec(in), GAP_USEC);
+	usec_t held = 0, until = MIN(longest_usec(in), GAP_USEC);
 
 	for (uint64_t k = 0; held < until && gap < in->max; k++) {
 		held += mul_div(MIN(k * k * STEP_DELAY_USEC, CHARGE_DELAY_USEC), step,
@@ -142,8 +144,7 @@ static bool held_out(struct mem_brake *b, bool at_line, const struct mem_brake_i
 		b->pressed_at = 0;
 	else if (b->pressed_at == 0)
 		b->pressed_at = in->now;
-	return at_line && add_sat(in->now - b->pressed_at, in->tick_usec) >
-				  (in->replay ? replay_usec(in) : BRAKE_USEC);
+	return at_line && add_sat(in->now - b->pressed_at, in->tick_usec) > longest_usec(in);
 }
 
 /* The line of an armed brake now; 0: disarm it. */

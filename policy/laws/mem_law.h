@@ -115,13 +115,11 @@ struct mem_growth_input {
 struct mem_brake_input {
 	uint64_t use, current, max; /* bytes; max: memory.max, after a raise the new one */
 	uint64_t own;               /* the owner's memory.high with it; LIMIT_MAX: none */
-	bool hit;    /* memory.high has slowed a process since the last reflex pass */
-	bool replay; /* max is the limit that the runtime may replay; memory.max is higher */
-	bool passed; /* it may replay one below use */
-	/* replay: so many threads may allocate (0: not known), and the liveness probe ends the
-	 * container after this time without an answer (0: it has none) */
-	uint32_t threads;
-	usec_t probe_usec;
+	bool hit;          /* memory.high has slowed a process since the last reflex pass */
+	bool replay;       /* max is the limit that the runtime may replay; memory.max is higher */
+	bool passed;       /* it may replay one below use */
+	uint32_t threads;  /* replay: so many may allocate; 0: not known */
+	usec_t probe_usec; /* a probe ends the container after this without an answer; 0: none */
 	usec_t tick_usec;
 	usec_t now;
 };

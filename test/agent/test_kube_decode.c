@@ -76,7 +76,7 @@ static const struct row good[] = {
 	/* a readiness or a startup probe */
 	{"\"args\":", "\"readinessProbe\":{\"httpGet\":{\"port\":80}},\"args\":",
 	 " probed restart=0"},
-	{"\"args\":", "\"startupProbe\":{},\"args\":", " probed restart=0"},
+	{"\"args\":", "\"startupProbe\":{},\"args\":", " alive=21 probed restart=0"},
 	{"\"args\":", "\"readinessProbe\":null,\"args\":", "memory=0/max restart=0"},
 	/* a liveness probe: from the begin of the first one that fails to the end of the last */
 	{"\"args\":", "\"livenessProbe\":{},\"args\":", "memory=0/max alive=21 restart=0"},
@@ -85,6 +85,8 @@ static const struct row good[] = {
 	 "\"args\":",
 	 " alive=10 restart=0"},
 	{"\"args\":", "\"livenessProbe\":{\"failureThreshold\":1},\"args\":", " alive=1 restart=0"},
+	{"\"args\":", "\"livenessProbe\":{},\"startupProbe\":{\"failureThreshold\":2},\"args\":",
+	 " alive=11 probed restart=0"},
 	{"\"args\":", "\"livenessProbe\":{\"periodSeconds\":-1},\"args\":", NULL},
 	{"\"args\":", "\"livenessProbe\":[],\"args\":", NULL},
 	{"\"args\":", "\"readinessProbe\":[],\"args\":", NULL},

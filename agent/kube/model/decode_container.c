@@ -79,15 +79,15 @@ static bool has_object(const struct field *n, const char *key)
 }
 
 /* From the begin of a probe that is not answered until the last one that may fail. */
-static usec_t read_liveness(const struct field *n)
+static usec_t read_probe(const struct field *n, const char *key)
 {
-	struct field probe = field_object(n, "livenessProbe");
+	struct field probe = field_object(n, key);
 	int64_t timeout = field_int(&probe, "timeoutSeconds", 0, INT32_MAX);
 	int64_t period = field_int(&probe, "periodSeconds", 0, INT32_MAX);
 	int64_t failures = field_int(&probe, "failureThreshold", 0, INT32_MAX);
 
 	if (probe.json == NULL)
-		return 0;
+		return UINT64_MAX;
 	/* The API server's defaults, for an object that did not pass it. */
 	timeout = timeout != 0 ? timeout : 1;
 	period = period != 0 ? period : 10;
@@ -106,7 +106,9 @@ static int read_spec(const struct field *n, enum container_kind kind, struct kub
 	decode_resources(n, "resources", &c->spec);
 	c->restart_on_resize = read_resize_policy(n);
 	c->probed = has_object(n, "readinessProbe") || has_object(n, "startupProbe");
-	c->probe_usec = read_liveness(n);
+	c->probe_usec = MIN(read_probe(n, "livenessProbe"), read_probe(n, "startupProbe"));
+	if (c->probe_usec == UINT64_MAX)
+		c->probe_usec = 0;
 	decode_heap(n, c);
 	return field_error(n);
 }

@@ -33,7 +33,7 @@ struct kube_container {
 	bool has_allocated;
 	uint32_t restart_on_resize; /* RESOURCES_*: resizePolicy RestartContainer */
 	bool probed;       /* has a readiness or startup probe: not Ready as soon as it runs */
-	usec_t probe_usec; /* a failing liveness probe ends it after this; 0: it has none */
+	usec_t probe_usec; /* a failing liveness or startup probe ends it after this; 0: none */
 	char *id;          /* without the runtime's prefix; NULL: never started */
 	bool running;
 	bool ready;
