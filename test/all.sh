@@ -15,7 +15,8 @@ usage()
 	  --ci      what CI runs: clang-tidy (without the tests), the builds release and asan, on Debian 13
 	            with gcc and clang and its unit tests, each fuzzer for a moment, the tests again on the
 	            asan build, and the VM lab on the release build too; 35 minutes
-	  --full    that, clang-tidy of the tests and the long runs: hours
+	  --full    that, clang-tidy of the tests, the build for arm64 and its unit tests in QEMU, and the long
+	            runs: hours
 	Ends with what each failed test said ("failed: NAME" and its lines of failed checks), and the lines
 	"N retried" and "N passed, N failed"; all output is in build/all. A skipped test is no failure unless CI
 	is set or VSCALED_MUST_RUN=1. With CI set a scenario of the lab in which only times failed is
@@ -174,6 +175,14 @@ judge()
 	report "$name" $((all - bad - skip)) "$bad" "$skip" "$start"
 }
 
+# in_debian NAME BUILD WITHOUT [OPTION...]: the tests of a build on Debian 13
+in_debian()
+{
+	local ctest=("$here/debian.sh" "${@:4}" trixie run env CI=1 VSCALED_MUST_RUN=1 ctest)
+
+	tests "$1" "$2" -L '^(unit|vectors|fake)$' -LE '^(lint|full)$' -E "$3" -j "$jobs"
+}
+
 # has LABEL BUILD: there are tests with this label
 has()
 {
@@ -227,6 +236,10 @@ if [ -n "$ci" ]; then
 	step "build Debian 13" "$here/debian.sh" trixie build
 	step "build fuzzers" build_fuzzers
 fi
+if [ -n "$full" ]; then
+	"$here/packages.sh" install arm64
+	step "build arm64" "$here/debian.sh" --arch arm64 trixie build
+fi
 
 # The whole of clang-tidy takes minutes, as the build on Debian 13 that the image takes; CI runs the
 # cluster tests once, with sanitizers.
@@ -252,11 +265,10 @@ if [ -n "$full" ] && has full dev; then
 	tests "long runs" dev -L '^full$' -LE '^lab$' -j "$jobs"
 fi
 if [ -n "$ci" ]; then
-	# Prometheus is the host's.
-	ctest=("$here/debian.sh" trixie run env CI=1 VSCALED_MUST_RUN=1 ctest)
-	tests "Debian 13" trixie-release -L '^(unit|vectors|fake)$' -LE '^(lint|full)$' \
-		-E '^metrics_prom' -j "$jobs"
-	ctest=(ctest)
+	in_debian "Debian 13" trixie-release '^metrics_prom' # Prometheus is the host's
+	# QEMU has no bpf() and not the memory of a process, and it is slow.
+	[ -z "$full" ] || in_debian arm64 trixie-arm64-release \
+		'^(metrics_prom|test_metrics_server$|test_http_crowd$|test_scan|docs_commands$|ctl_completion$)' --arch arm64
 	tests asan asan -L '^(unit|vectors|fake|fuzz)$' -LE '^(lint|full)$' -j "$jobs"
 	tests fuzzers fuzz -L '^fuzz$' -j "$jobs"
 	tests "asan kube" asan -L '^kube$' -LE '^full$' -E '^(kube_|kubelet_)' -j $((3 * jobs))

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The one list of Debian packages: packages.sh list|install [build|test|lab|suite|deploy ...], default all.
+# The one list of Debian packages: packages.sh list|install [build|test|lab|suite|deploy|arm64 ...], default all.
 set -euo pipefail
 
 # build: all that is compiled, the tests among it. suite: what unit tests and a package need in a userland
-# of another Debian suite (debian.sh).
+# of another Debian suite (debian.sh). arm64: to build, test and boot for it; not by default.
 declare -A group=(
 	[build]="gcc libc6-dev cmake ninja-build pkg-config
 		libsystemd-dev libcgroup-dev libcjson-dev libcurl4-openssl-dev libbpf-dev libyaml-dev
@@ -15,11 +15,12 @@ declare -A group=(
 		xz-utils lz4 kmod binutils python3"
 	[suite]="systemd git man-db curl jq openssl binutils build-essential debhelper lintian"
 	[deploy]="umoci mmdebstrap yamllint binutils nodejs npm"
+	[arm64]="arch-test qemu-user-static qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
 )
 
 usage()
 {
-	echo "usage: packages.sh list|install [build|test|lab|suite|deploy ...]" >&2
+	echo "usage: packages.sh list|install [build|test|lab|suite|deploy|arm64 ...]" >&2
 	exit 2
 }
 

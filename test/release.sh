@@ -9,11 +9,12 @@ root=$(dirname "$here")
 usage()
 {
 	cat <<-E
-	usage: test/release.sh [--suite SUITE]... [--no-image] [--verify] [--url URL] [--out DIR] VERSION
+	usage: test/release.sh [--suite SUITE]... [--arch ARCH]... [--no-image] [--verify] [--url URL] [--out DIR] VERSION
 	Makes what a release consists of from the last commit, in DIR (default build/release-VERSION):
 	  vscaled-VERSION.tar.gz               the sources
-	  vscaled_VERSION~debN_ARCH.deb        for each SUITE (default trixie and bookworm)
-	  vscaled-VERSION-ARCH.oci.tar         the image, of trixie, as an OCI archive
+	  vscaled_VERSION~debN_ARCH.deb        for each SUITE (default trixie and bookworm) and ARCH
+	                                       (default amd64 and arm64; what is not this machine's is cross built)
+	  vscaled-VERSION.oci.tar              the image, of trixie, for each ARCH, as one OCI archive
 	  vscaled-chart-VERSION.tgz            the Helm chart
 	  vscaled-VERSION-ARCH.spdx.json       the packages in the image and their versions
 	  kubectl-vscaled-VERSION.tar.gz, vscaled.yaml  the plugin for krew; the files will be at URL
@@ -23,7 +24,7 @@ usage()
 	The same commit gives the same bytes: --verify makes all of it once more from a clone in another
 	folder, with another umask and time zone, and names each file that differs (exit status 1). Each package is checked by lintian, where the suite is trixie.
 	--no-image leaves out image, chart and manifest of the plugin.
-	Needs root, mmdebstrap and umoci (test/packages.sh install lab deploy), and kubectl.
+	Needs root, mmdebstrap and umoci (test/packages.sh install lab deploy arm64), and kubectl.
 	E
 }
 
@@ -34,10 +35,11 @@ die()
 }
 
 declare -A release=([bookworm]=12 [trixie]=13)
-suites=() image=1 verify='' url='' out='' version=''
+suites=() arches=() image=1 verify='' url='' out='' version=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--suite) suites+=("${2:?--suite needs a value}") && shift ;;
+	--arch) arches+=("${2:?--arch needs a value}") && shift ;;
 	--no-image) image='' ;;
 	--verify) verify=1 ;;
 	--url) url=${2?--url needs a value} && shift ;;
@@ -50,6 +52,7 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$version" ] || { usage >&2 && exit 2; }
 [ ${#suites[@]} -gt 0 ] || suites=(trixie bookworm)
+[ ${#arches[@]} -gt 0 ] || arches=(amd64 arm64)
 for suite in "${suites[@]}"; do
 	[ -n "${release[$suite]:-}" ] || die "--suite is one of: ${!release[*]}"
 done
@@ -60,7 +63,6 @@ own=$(sed -n 's/^project(vscaled VERSION \([0-9.]*\) .*/\1/p' CMakeLists.txt)
 [ "$version" = "$own" ] || die "CMakeLists.txt says $own, not $version"
 [ -z "$(git status --porcelain --untracked-files=no)" ] ||
 	echo "release.sh: uncommitted changes are left out" >&2
-arch=$(dpkg --print-architecture)
 commit=$(git rev-parse HEAD)
 export VSCALED_REVISION=${commit::12}
 # Every date is that of the commit.
@@ -77,13 +79,14 @@ sources()
 	git archive --prefix="vscaled-$version/" "$commit" | gzip -n9 >"$out/vscaled-$version.tar.gz"
 }
 
-# deb SUITE
+# deb SUITE ARCH
 deb()
 {
-	local tree=$work/$1/vscaled-$version full=$version~deb${release[$1]}
+	local dir=$work/$1-$2 tree full=$version~deb${release[$1]}
 
-	mkdir -p "$work/$1"
-	tar -C "$work/$1" -xf "$out/vscaled-$version.tar.gz"
+	tree=$dir/vscaled-$version
+	mkdir -p "$dir"
+	tar -C "$dir" -xf "$out/vscaled-$version.tar.gz"
 	cp -r "$tree/agent/deploy/debian" "$tree/debian"
 	cat >"$tree/debian/changelog" <<-E
 	vscaled ($full) $1; urgency=medium
@@ -93,30 +96,34 @@ deb()
 	 -- vscaled maintainers <maintainers@vscaled.dev>  $(date -u -R -d "@$SOURCE_DATE_EPOCH")
 	E
 	# shellcheck disable=SC2016  # the inner shell expands these
-	"$here/debian.sh" "$1" run sh -euc '
+	"$here/debian.sh" --arch "$2" "$1" run sh -euc '
 		cd "$0"
 		export VSCALED_REVISION="$1" SOURCE_DATE_EPOCH="$2"
-		dpkg-buildpackage -b -uc -us
+		dpkg-buildpackage -b -uc -us -a"$4"
 		[ "$3" != trixie ] || lintian --allow-root --fail-on error,warning ../*.deb
-	' "$tree" "$VSCALED_REVISION" "$SOURCE_DATE_EPOCH" "$1" >"$work/$1.log" 2>&1 || {
-		tail -n 40 "$work/$1.log"
-		die "the package for $1 failed"
+	' "$tree" "$VSCALED_REVISION" "$SOURCE_DATE_EPOCH" "$1" "$2" >"$dir.log" 2>&1 || {
+		tail -n 40 "$dir.log"
+		die "the package for $1 $2 failed"
 	}
-	cp "$work/$1"/*.deb "$out/"
+	cp "$dir"/*.deb "$out/"
 }
 
 # The programs are those of the package, before they are stripped.
 image()
 {
-	local build
+	local arch builds=()
 
-	build=$(echo "$work/trixie/vscaled-$version"/obj-*)
-	agent/deploy/image.sh --build "$build" --tag "$version" "$work/image" >"$work/image.log" 2>&1 || {
+	for arch in "${arches[@]}"; do
+		builds+=(--build "$(echo "$work/trixie-$arch/vscaled-$version"/obj-*)")
+	done
+	agent/deploy/image.sh "${builds[@]}" --tag "$version" "$work/image" >"$work/image.log" 2>&1 || {
 		tail -n 20 "$work/image.log"
 		die "the image failed"
 	}
-	cp "$work/image.tar" "$out/vscaled-$version-$arch.oci.tar"
-	cp "$work/image.spdx.json" "$out/vscaled-$version-$arch.spdx.json"
+	cp "$work/image.tar" "$out/vscaled-$version.oci.tar"
+	for arch in "${arches[@]}"; do
+		cp "$work/image.$arch.spdx.json" "$out/vscaled-$version-$arch.spdx.json"
+	done
 }
 
 # Of the commit, as all else.
@@ -133,12 +140,15 @@ cluster()
 # again: all of it once more, elsewhere and in other circumstances
 again()
 {
-	local clone=$work/again/of-the-same-commit options=(--url "$url" --out "$work/again/out") suite file differ=0
+	local clone=$work/again/of-the-same-commit options=(--url "$url" --out "$work/again/out") suite arch file differ=0
 
 	git clone -q "$root" "$clone"
 	git -C "$clone" checkout -q --detach "$commit"
 	for suite in "${suites[@]}"; do
 		options+=(--suite "$suite")
+	done
+	for arch in "${arches[@]}"; do
+		options+=(--arch "$arch")
 	done
 	[ -n "$image" ] || options+=(--no-image)
 	(umask 077 && TZ=Pacific/Chatham "$clone/test/release.sh" "${options[@]}" "$version") \
@@ -169,7 +179,9 @@ made()
 
 made sources sources
 for suite in "${suites[@]}"; do
-	made "package for $suite" deb "$suite"
+	for arch in "${arches[@]}"; do
+		made "package for $suite $arch" deb "$suite" "$arch"
+	done
 done
 if [ -n "$image" ]; then
 	made image image

@@ -9,14 +9,14 @@ root=$(cd "$here/../.." && pwd)
 usage()
 {
 	cat <<-E
-	usage: agent/deploy/image.sh [--build DIR] [--tag TAG] OUT
+	usage: agent/deploy/image.sh [--build DIR]... [--tag TAG] OUT
 	Makes OUT, an OCI image layout (a folder), and OUT.tar, the archive that \`ctr images import\`,
-	\`podman load\` and \`skopeo copy oci-archive:OUT.tar ...\` take: the two programs, the Debian
+	\`podman load\` and \`skopeo copy --all oci-archive:OUT.tar ...\` take: the two programs, the Debian
 	packages they are linked to, CA certificates, every copyright, the load programs of test/e2e.sh, and
-	nothing else: no shell, no package manager. OUT.spdx.json, also in the image, lists the packages
+	nothing else: no shell, no package manager. OUT.ARCH.spdx.json, also in the image, lists the packages
 	and their versions.
 	  --build DIR  build in Debian 13 to take the programs from (default build/trixie-release, made by
-	               test/debian.sh if missing)
+	               test/debian.sh if missing); one for each architecture that the image shall have
 	  --tag TAG    tag in the archive (default: the project's version)
 	Needs root, mmdebstrap and umoci: test/packages.sh install deploy.
 	E
@@ -29,11 +29,11 @@ die()
 }
 
 SUITE=trixie
-debian=$root/test/debian.sh
-build=$root/build/$SUITE-release tag='' out=''
+builds=() tag='' out=''
 while [ $# -gt 0 ]; do
 	case $1 in
-	--build) build=$2 && shift ;;
+	--build) builds+=("$2") && shift ;;
+	--build=*) builds+=("${1#*=}") ;;
 	--tag) tag=$2 && shift ;;
 	-h | --help) usage && exit ;;
 	-*) usage >&2 && exit 2 ;;
@@ -42,6 +42,7 @@ while [ $# -gt 0 ]; do
 	shift
 done
 [ -n "$out" ] || { usage >&2 && exit 2; }
+[ ${#builds[@]} -gt 0 ] || builds=("$root/build/$SUITE-release")
 [ "$(id -u)" = 0 ] || die "needs root, to unpack packages with their owners"
 for tool in mmdebstrap umoci; do
 	command -v $tool >/dev/null || die "$tool is missing: test/packages.sh install deploy"
@@ -54,16 +55,28 @@ export SOURCE_DATE_EPOCH
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+# architecture BUILD
+architecture()
+{
+	case $(LC_ALL=C readelf -h "$1/agent/vscaled") in
+	*AArch64*) echo arm64 ;;
+	*X86-64*) echo amd64 ;;
+	*) die "$1 is of an unknown architecture" ;;
+	esac
+}
+
+# In this function and the next ones: arch, build and debian are of one architecture.
 programs()
 {
-	local program
+	local program gnu
 
+	gnu=$("${debian[@]}" dpkg-architecture -a"$arch" -qDEB_HOST_GNU_TYPE)
 	install -D -m 0755 "$build/agent/vscaled" "$1/usr/sbin/vscaled"
 	install -D -m 0755 "$build/agent/vscalectl" "$1/usr/bin/vscalectl"
-	"$debian" $SUITE run strip "$1/usr/sbin/vscaled" "$1/usr/bin/vscalectl"
+	"${debian[@]}" "$gnu-strip" "$1/usr/sbin/vscaled" "$1/usr/bin/vscalectl"
 	mkdir -p "$1/usr/lib/vscaled"
 	for program in burn grow; do # for test/e2e.sh
-		"$debian" $SUITE run gcc -std=gnu17 -O2 -s -static -pthread -o "$1/usr/lib/vscaled/$program" \
+		"${debian[@]}" "$gnu-gcc" -std=gnu17 -O2 -s -static -pthread -o "$1/usr/lib/vscaled/$program" \
 			"$root/test/lab/kit/$program.c"
 	done
 }
@@ -88,8 +101,8 @@ E
 
 notices()
 {
-	install -D -m 0644 -t "$1/usr/share/doc/vscaled" "$root/LICENSE" "$here/debian/copyright" "$out.spdx.json"
-	mv "$1/usr/share/doc/vscaled/${out##*/}.spdx.json" "$1/usr/share/doc/vscaled/vscaled.spdx.json"
+	install -D -m 0644 -t "$1/usr/share/doc/vscaled" "$root/LICENSE" "$here/debian/copyright"
+	install -m 0644 "$out.$arch.spdx.json" "$1/usr/share/doc/vscaled/vscaled.spdx.json"
 }
 
 # userland ROOT: packages unpacked, not configured: they are libraries
@@ -97,11 +110,11 @@ userland()
 {
 	local include
 
-	include=$("$debian" $SUITE run agent/deploy/packages-of.sh "$build/agent/vscaled" \
+	include=$("${debian[@]}" agent/deploy/packages-of.sh "$build/agent/vscaled" \
 		"$build/agent/vscalectl" | paste -sd,)
-	mmdebstrap --variant=extract --include="base-files,libc6,$include" \
+	mmdebstrap --variant=extract --architectures="$arch" --include="base-files,libc6,$include" \
 		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
-		--extract-hook="PACKAGES=$work/packages sh $work/extract \"\$1\"" \
+		--extract-hook="PACKAGES=$1.packages sh $work/extract \"\$1\"" \
 		--dpkgopt='path-exclude=/usr/share/man/*' \
 		--dpkgopt='path-exclude=/usr/share/locale/*' \
 		--dpkgopt='path-exclude=/usr/share/doc/*' \
@@ -128,23 +141,30 @@ pack()
 	umoci new --image "$2"
 	umoci raw add-layer --image "$2" --history.created "$created" "$work/layer.tar"
 	umoci config --image "$2" --history.created "$created" --created "$created" \
-		--config.user 0:0 --config.entrypoint /usr/sbin/vscaled \
+		--architecture "$arch" --os linux --config.user 0:0 --config.entrypoint /usr/sbin/vscaled \
 		"${annotations[@]}"
-	umoci gc --layout "${2%:*}"
+	rm "$work/layer.tar"
 }
 
 revision=${VSCALED_REVISION:-$(git -C "$root" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)}
 created=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
-[ -x "$build/agent/vscaled" ] || "$debian" $SUITE build
-echo "image: userland"
-userland "$work/root"
-python3 "$here/spdx.py" vscaled "$version" "$revision" "$created" <"$work/packages" >"$out.spdx.json"
-notices "$work/root"
-programs "$work/root"
-echo "image: $out:$tag"
+[ -x "${builds[0]}/agent/vscaled" ] || "$root/test/debian.sh" $SUITE build
 rm -rf "$out" "$out.tar"
 umoci init --layout "$out"
-pack "$work/root" "$out:$tag"
+for build in "${builds[@]}"; do
+	arch=$(architecture "$build")
+	debian=("$root/test/debian.sh" --arch "$arch" "$SUITE" run)
+	echo "image: userland $arch"
+	userland "$work/$arch"
+	python3 "$here/spdx.py" vscaled "$version" "$revision" "$created" <"$work/$arch.packages" \
+		>"$out.$arch.spdx.json"
+	notices "$work/$arch"
+	programs "$work/$arch"
+	pack "$work/$arch" "$out:$arch"
+done
+umoci gc --layout "$out"
+python3 "$here/index.py" "$out" "$tag"
+echo "image: $out:$tag"
 # The name that a runtime gives it on import: annotation, else only the tag.
 tar -C "$out" --sort=name --mtime="@$SOURCE_DATE_EPOCH" -cf "$out.tar" .
 echo "image: $(du -h "$out.tar" | cut -f1) in $out.tar"

@@ -373,7 +373,7 @@ static void test_many_references(void)
 
 		start = clock();
 		CHECK_EQ(kube_decode_pod(text, strlen(text), &p, &err), 0);
-		CHECK(clock() - start < 2 * CLOCKS_PER_SEC);
+		CHECK(check_emulated() || clock() - start < 2 * CLOCKS_PER_SEC);
 	}
 }
 

@@ -225,7 +225,7 @@ static void test_cost(void)
 	}
 	fprintf(stderr, "1000 containers: %zu bytes in %llu us\n", size, (unsigned long long)took);
 	CHECK(size > MIB && size < 4 * MIB);
-	CHECK(took < 500 * USEC_PER_MSEC);
+	CHECK(check_emulated() || took < 500 * USEC_PER_MSEC);
 }
 
 static void test_process(void)
@@ -247,7 +247,7 @@ static void test_process(void)
 	CHECK_EQ(process_parse_boot("cpu 1\nbtime x\n", &boot), -EBADMSG);
 	CHECK_EQ(process_parse_boot("xbtime 1\n", &boot), -EBADMSG);
 	process_read(&f);
-	CHECK(f.resident_bytes > MIB && f.resident_bytes <= f.virtual_bytes);
+	CHECK(check_emulated() || (f.resident_bytes > MIB && f.resident_bytes <= f.virtual_bytes));
 	CHECK(f.fds >= 3 && f.fds < f.fds_max);
 	/* Started less than some minutes ago; the boot's time is in whole seconds. */
 	CHECK(f.started_real / USEC_PER_SEC + 600 > (uint64_t)time(NULL));

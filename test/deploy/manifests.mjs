@@ -101,7 +101,8 @@ same("scopes of quotas", objects.filter((o) => o.kind === "ResourceQuota").map((
   [JSON.stringify([{ operator: "In", scopeName: "PriorityClass", values: [pod.priorityClassName] }])]);
 check("the quota is not for the agent's namespace", quota?.metadata.namespace === set.metadata.namespace);
 check("the quota bounds the agent", quota && Object.keys(quota.spec.hard).join() === "pods" && quota.spec.hard.pods >= 100000, quota?.spec.hard);
-check("nodes that the image is not built for", pod.nodeSelector["kubernetes.io/arch"] === "amd64", pod.nodeSelector);
+same("what the image is built for", pod.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms,
+  [{ matchExpressions: [{ key: "kubernetes.io/arch", operator: "In", values: ["amd64", "arm64"] }] }]);
 check("privileged", !agent.securityContext.privileged);
 check("privilege escalation", agent.securityContext.allowPrivilegeEscalation === false);
 check("the root file system can be written", agent.securityContext.readOnlyRootFilesystem === true);

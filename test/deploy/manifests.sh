@@ -49,7 +49,7 @@ auto	s/allowPrivilegeEscalation: false/privileged: true/
 auto	s/serviceAccountName: vscaled/hostPID: true/
 auto	s/pods: "1000000"/pods: "1"/
 auto	s/  - system-node-critical$/  - system-cluster-critical/
-auto	s/arch: amd64/arch: arm64/
+auto	s/^\( *\)- arm64$/\1- s390x/
 auto	s/cpu: 100m/cpu: 10m/
 auto	s/^  - patch$/  - '*'/
 auto	s/- pods\/resize/- secrets/

@@ -93,7 +93,7 @@ static inline void put_pods(const struct setting *s)
 		char path[64];
 
 		snprintf(names[i], sizeof names[i], "web-%zu", i);
-		snprintf(path, sizeof path, "/api/v1/namespaces/default/pods/%s", names[i]);
+		snprintf(path, sizeof path, "/api/v1/namespaces/default/pods/web-%zu", i);
 		crig_pod(&c, DRIVER_CGROUPFS, names[i], RECREATE);
 		cJSON_Delete(crig_ask(&c, "PATCH", path, s->metadata[i]));
 	}

@@ -16,7 +16,13 @@ declare -A SUITE=([252]=bookworm [257]=trixie)
 declare -A BUILD=([252]=release [257]=trixie-release)
 declare -A KERNEL_MARK=([252]=+deb12 [257]=+deb13)
 
+# ELF programs for aarch64, as binfmt_misc wants it. F: the emulator is looked for now, not in a chroot.
+BINFMT_ARM64=':arm64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:'
+BINFMT_ARM64+='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:'
+BINFMT_ARM64+='/usr/bin/qemu-aarch64-static:OCF'
+
 SYSTEMD=252
+ARCH=$(dpkg --print-architecture)
 KERNEL=6.12	# a prefix of the version; the newest match is taken
 MEM=2048	# MB
 SMP=2
@@ -95,4 +101,43 @@ security_mirror()
 {
 	[ -z "${VSCALED_SECURITY_MIRROR:-}" ] || { echo "$VSCALED_SECURITY_MIRROR"; return; }
 	apt_sources | awk '$2 ~ /-security$/ { print $1; exit }'
+}
+
+# gnu ARCH: as the compiler names it
+gnu()
+{
+	case $1 in
+	amd64) echo x86_64-linux-gnu ;;
+	arm64) echo aarch64-linux-gnu ;;
+	*) die "unknown architecture $1" ;;
+	esac
+}
+
+# emulated ARCH COMMAND...: where programs of ARCH run, those of another machine under QEMU: in a user
+# namespace with the same users and a binfmt_misc of its own (Linux 6.7), nothing changes for this host.
+emulated()
+{
+	local arch=$1 holder f rc=0
+
+	shift
+	if [ "$arch" = "$(dpkg --print-architecture)" ]; then
+		"$@"
+		return
+	fi
+	command -v qemu-aarch64-static >/dev/null || die "no qemu-aarch64-static: test/packages.sh install arm64"
+	unshare --user sleep 60 </dev/null >/dev/null 2>&1 &
+	holder=$!
+	until [ "$(readlink "/proc/$holder/ns/user")" != "$(readlink /proc/self/ns/user)" ]; do
+		sleep 0.01
+	done
+	for f in uid_map gid_map; do
+		echo 0 0 4294967295 >"/proc/$holder/$f"
+	done
+	# shellcheck disable=SC2016  # the inner shell expands it
+	nsenter --user --target "$holder" -- unshare --mount --propagation private bash -euc '
+		mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc
+		printf "%s" "$0" >/proc/sys/fs/binfmt_misc/register
+		exec "$@"' "$BINFMT_ARM64" "$@" || rc=$?
+	kill "$holder" 2>/dev/null || true
+	return $rc
 }

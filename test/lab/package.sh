@@ -11,7 +11,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 version=$(sed -n 's/^project(vscaled VERSION \([0-9.]*\) .*/\1/p' "$here/../../CMakeLists.txt")
 
-"$here/../release.sh" --suite "${SUITE[$systemd]}" --no-image --out "$work/release" "$version"
+"$here/../release.sh" --suite "${SUITE[$systemd]}" --arch "$ARCH" --no-image --out "$work/release" "$version"
 mkdir "$work/package-$systemd"
 cp "$here/package/run" "$work/package-$systemd/"
 mv "$work"/release/*.deb "$work/package-$systemd/old.deb"
