@@ -284,12 +284,13 @@ static bool is_sized(const struct managed *m)
 static const struct namespace_note note_unknown = {
 	.reason = "LimitRangesUnknown",
 	.action = "Resize",
-	.text = "CPU limits do not rise, and memory limits may exceed the LimitRanges of the "
-		"namespace and be refused: the LimitRanges cannot be listed",
+	.text = "limits may exceed the LimitRanges of the namespace and be refused: the "
+		"LimitRanges cannot be listed",
 	.concerns = is_sized,
 };
 
-/* Until the first answer CPU limits do not rise (control_bounds.c). */
+/* Until the first answer requests stay, and no limit is bounded: who is throttled does not wait for
+ * the list, and the API server refuses what passes a LimitRange. */
 static void on_ranges(void *arg, const struct kube_answer *a)
 {
 	struct namespace_entry *e = arg;

@@ -116,16 +116,11 @@ static void fill_bounds(const struct control *c, const struct tuning *t, enum re
 	*ret = b;
 }
 
-/* Bounds growth only, not what is sent: else no higher limit could ever be ratified. While
- * LimitRanges are not known, memory is unratified. */
+/* Bounds growth only, not what is sent: else no higher limit could ever be ratified. */
 static void fill_growth(const struct control *c, enum resource r, struct bounds *b)
 {
 	uint64_t max = control_unratified(c);
 
-	if (r == RESOURCE_CPU && c->pod.ranges_unknown)
-		b->value[BOUND_RANGE_MAX] =
-			MAX(c->resource[r].original,
-			    MAX(c->resource[r].limit, c->pod.resource[r].accepted));
 	if (r == RESOURCE_MEMORY && max != LIMIT_MAX)
 		b->value[BOUND_UNRATIFIED] = max;
 }

@@ -197,23 +197,6 @@ static void test_ranges_stay(const char *kind, int status)
 	crig_close(&c);
 }
 
-/* No answer since a restart: CPU limits stay until there is one. */
-static void test_ranges_restart(const char *kind)
-{
-	struct rig_pod *p = begin_ranges();
-
-	rig_stop(&c.rig);
-	crig_fault(&c, kind, BY_RANGES ",\"count\":-1");
-	crig_start(&c);
-	rig_run(&c.rig, 120, burn_699);
-	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 300);
-	CHECK_EQ(crig_requests(&c, "/resize", 403) + crig_requests(&c, "/resize", 422), 0);
-	crig_heal(&c);
-	cJSON_Delete(crig_ask(&c, "DELETE", RANGES "/most", NULL));
-	CHECK(crig_until(&c, 200, burn_699, is_at_700));
-	crig_close(&c);
-}
-
 /* Until the first answer requests stay; a missing right is reported, once for all namespaces. */
 static void test_ranges_denied(void)
 {
@@ -325,7 +308,6 @@ int main(void)
 	test_autoscalers_denied();
 	test_ranges_stay("403", 403);
 	test_ranges_stay("500", 500);
-	test_ranges_restart("503");
 	test_ranges_denied();
 	test_namespaces_stay();
 	test_namespaces_restart("403");
