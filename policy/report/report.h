@@ -389,6 +389,8 @@ struct report_answer {
 	enum report_answer_kind kind;
 	uint32_t resources;      /* of a refusal: RESOURCES_*; 0: not stated */
 	bool requests;           /* ... for what is requested: no limit is the cause */
+	bool no_path;            /* 404 of the path itself: not about the object */
+	bool server_works;       /* whatever failed for this object, other requests are answered */
 	usec_t retry_after_usec; /* 0: not stated */
 };
 

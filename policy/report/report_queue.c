@@ -11,8 +11,9 @@
  * as outgrow their limits together on a busy node; the interval keeps an outage's writes few. */
 #define LEADING_INTERVAL (5 * USEC_PER_SEC)
 #define LEADING_BURST    32
-/* A proxy may send any Retry-After; it is cut to this. */
-#define SLOW_MAX USEC_PER_HOUR
+/* kube-apiserver says 1 s, a proxy may say anything. One write in this time is what an outage takes
+ * as well; leads go as often as then. */
+#define SLOW_MAX TRY_MAX
 
 /* splitmix64: the same seed and text give the same number. */
 static uint64_t mix(uint64_t x)
@@ -87,6 +88,7 @@ static int make_room(struct report_queue *q)
 static void report_queue_place(const struct report_queue *q, struct report_slot *s,
 			       enum report_urgency urgency, bool was_at_once, usec_t now)
 {
+	s->held &= s->urgency == urgency;
 	s->urgency = urgency;
 	if (urgency <= REPORT_AT_ONCE)
 		s->not_before = 0;
@@ -115,6 +117,12 @@ int report_queue_mark(struct report_queue *q, const char *uid, enum report_urgen
 	memcpy(s->uid, uid, length + 1);
 	report_queue_place(q, s, urgency, true, now);
 	return 0;
+}
+
+void report_queue_release(struct report_queue *q)
+{
+	for (size_t i = 0; i < q->count; i++)
+		q->slots[i].held = false;
 }
 
 bool report_queue_holds(const struct report_queue *q, const char *uid)
@@ -172,7 +180,7 @@ static usec_t opens(const struct report_queue *q, enum report_urgency urgency, u
 	usec_t at = opens_with(q, urgency == REPORT_ANNOTATION ? q->rate.burst / 2 : 0, now);
 
 	return urgency == REPORT_LEADS
-		       ? MAX(MIN(at, filled(&q->leading, 1000, now)), MAX(now, q->slow_until))
+		       ? MAX(MIN(at, filled(&q->leading, 1000, now)), q->lead_slow_until)
 		       : at;
 }
 
@@ -208,28 +216,29 @@ static bool before(const struct report_slot *a, const struct report_slot *b)
 	return a->since < b->since;
 }
 
-const struct report_slot *report_queue_next(const struct report_queue *q, usec_t now)
+struct report_slot *report_queue_next(const struct report_queue *q, usec_t now)
 {
-	const struct report_slot *best = NULL;
+	struct report_slot *best = NULL;
 	usec_t at[REPORT_URGENCY_COUNT];
 
 	opens_all(q, now, at);
 	for (size_t i = 0; i < q->count; i++) {
-		const struct report_slot *s = &q->slots[i];
+		struct report_slot *s = &q->slots[i];
 
-		if (MAX(s->not_before, at[s->urgency]) <= now && (best == NULL || before(s, best)))
+		if (!s->held && MAX(s->not_before, at[s->urgency]) <= now &&
+		    (best == NULL || before(s, best)))
 			best = s;
 	}
 	return best;
 }
 
-usec_t report_queue_due(const struct report_queue *q, enum report_urgency least, usec_t now)
+usec_t report_queue_due(const struct report_queue *q, usec_t now)
 {
 	usec_t first = UINT64_MAX, at[REPORT_URGENCY_COUNT];
 
 	opens_all(q, now, at);
 	for (size_t i = 0; i < q->count; i++)
-		if (q->slots[i].urgency <= least)
+		if (!q->slots[i].held)
 			first = MIN(first, MAX(q->slots[i].not_before, at[q->slots[i].urgency]));
 	return first != UINT64_MAX ? first : 0;
 }
@@ -241,6 +250,7 @@ void report_queue_slow(struct report_queue *q, usec_t retry_after_usec, usec_t n
 	/* Up to a quarter more, so that not all of the cluster comes back in the same second. */
 	span += part_of(q->seed, "slow", now, span / 4);
 	q->slow_until = MAX(q->slow_until, add_sat(now, span));
+	q->lead_slow_until = MAX(q->lead_slow_until, add_sat(now, MIN(span, LEADING_INTERVAL)));
 }
 
 void report_queue_failed(struct report_queue *q, usec_t now)

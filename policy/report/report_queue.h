@@ -4,7 +4,8 @@
  *
  * Tokens: one in interval_usec, at most burst, for every write; annotations leave half of the burst
  * to others, Events a quarter. Order: leads, what was refused or goes back, memory raises, other
- * resizes, annotations; the oldest first. After a 429 nothing is written before Retry-After. In an
+ * resizes, annotations; the oldest first. After a 429 nothing is written before Retry-After, cut to
+ * a minute, leads to 5 s. In an
  * outage one try at a time, 1 s to 60 s apart; a lead cannot wait for it and has a token bucket of
  * its own. After an outage each kind waits its own part of spread_usec. Pure; random choices come
  * from the seed. */
@@ -25,6 +26,7 @@ struct report_slot {
 	enum report_urgency urgency;
 	usec_t since; /* of the oldest change that is not sent yet */
 	usec_t not_before;
+	bool held; /* by the caller, until report_queue_release() or another urgency */
 };
 
 struct report_bucket {
@@ -38,8 +40,8 @@ struct report_queue {
 	struct report_rate rate;
 	uint64_t seed;
 	struct report_bucket writes;
-	struct report_bucket leading; /* when `writes` or an outage would make it wait */
-	usec_t slow_until;
+	struct report_bucket leading;       /* when `writes` or an outage would make it wait */
+	usec_t slow_until, lead_slow_until; /* after a 429 */
 	bool outage;
 	usec_t outage_step;  /* between two tries */
 	usec_t try_at;       /* the next one */
@@ -60,16 +62,17 @@ int report_queue_mark(struct report_queue *q, const char *uid, enum report_urgen
 		      usec_t now);
 /* There is nothing to send any more, or the pod is gone. */
 void report_queue_drop(struct report_queue *q, const char *uid);
+/* Of slots that the caller held back: the others go on. */
+void report_queue_release(struct report_queue *q);
 /* Does something of this pod wait? */
 bool report_queue_holds(const struct report_queue *q, const char *uid);
 /* The next one that may go now, borrowed until the next call; NULL: none. It stays in the queue
  * until it is dropped, and takes no token yet. */
-const struct report_slot *report_queue_next(const struct report_queue *q, usec_t now);
+struct report_slot *report_queue_next(const struct report_queue *q, usec_t now);
 /* Takes a token: a write goes out. False: it goes out of turn, because it is a lead. */
 bool report_queue_take(struct report_queue *q, enum report_urgency urgency, usec_t now);
-/* When report_queue_next() may return a slot that is at least so urgent, at the earliest; 0:
- * nothing waits. */
-usec_t report_queue_due(const struct report_queue *q, enum report_urgency least, usec_t now);
+/* When report_queue_next() may return a slot, at the earliest; 0: nothing waits. */
+usec_t report_queue_due(const struct report_queue *q, usec_t now);
 /* When an Event may go out at the earliest; now: it may. turn: it is its turn among reports that
  * wait. Else it leaves a quarter of the burst to them. */
 usec_t report_queue_opens_event(const struct report_queue *q, bool turn, usec_t now);

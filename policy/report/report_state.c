@@ -8,7 +8,8 @@
 #define CONFLICTS_MAX  3
 #define CONFLICT_SOON  (500 * USEC_PER_MSEC)
 #define CONFLICT_PAUSE (10 * USEC_PER_SEC)
-/* After a failed request; the queue has a back-off of its own. */
+/* After a failed request; the queue has a back-off of its own, and obeys a Retry-After. While the
+ * server works this doubles up to a minute. */
 #define FAILURE_PAUSE USEC_PER_SEC
 /* A lead has no more time than the kubelet's delay: its first pauses; then as above. */
 static const usec_t lead_pause[] = {100 * USEC_PER_MSEC, 300 * USEC_PER_MSEC};
@@ -441,12 +442,14 @@ void report_abandoned(struct report_state *s, usec_t now)
 
 static uint32_t failed(struct report_state *s, const struct report_answer *a, usec_t now)
 {
-	usec_t pause = s->leading && s->failures < ARRAY_SIZE(lead_pause) ? lead_pause[s->failures]
-									  : FAILURE_PAUSE;
+	usec_t pause = FAILURE_PAUSE << (a->server_works ? MIN(s->failures, 6u) : 0);
+
+	if (s->leading && s->failures < ARRAY_SIZE(lead_pause))
+		pause = lead_pause[s->failures];
 
 	s->failures++;
 	unanswered(s, now);
-	s->wait_until = add_sat(now, MAX(a->retry_after_usec, pause));
+	s->wait_until = add_sat(now, pause);
 	report_back_to(s);
 	return REPORT_CHANGE_RETRY;
 }
@@ -477,7 +480,7 @@ uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
 		s->phase = REPORT_IDLE;
 		return REPORT_CHANGE_GONE;
 	case REPORT_ANSWER_SLOW_DOWN:
-		s->wait_until = add_sat(now, MAX(a->retry_after_usec, USEC_PER_SEC));
+		s->wait_until = add_sat(now, FAILURE_PAUSE);
 		break;
 	default:
 		return failed(s, a, now);

@@ -5,6 +5,9 @@
 #include <errno.h>
 
 #define S USEC_PER_SEC
+#define EVENT_STATUS(code, message)                                                                \
+	"{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Forbidden\",\"code\":" #code     \
+	",\"message\":\"" message "\"}"
 
 struct rig {
 	struct recorder *r;
@@ -42,7 +45,7 @@ static void rig_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
 	*ret_real = *ret_boot + 1795000000 * S;
 }
 
-static void on_answer(void *ctx, const struct kube_answer *)
+static void on_answer(void *ctx, const struct report_answer *)
 {
 	((struct rig *)ctx)->answers++;
 }
@@ -81,15 +84,20 @@ static void note_of(struct rig *g, const char *uid, const char *type, const char
 	note_text(g, uid, type, reason, "cpu 500m to 900m");
 }
 
-static void answer(struct rig *g, unsigned status)
+static void answer_text(struct rig *g, unsigned status, const char *body)
 {
 	kube_done_fn *done = g->done;
-	struct kube_answer a = {.status = status, .detail = "", .body = "{}", .len = 2};
+	struct kube_answer a = {.status = status, .detail = "", .body = body, .len = strlen(body)};
 
 	CHECK(done != NULL);
 	g->done = NULL;
 	if (done != NULL)
 		done(g->arg, &a);
+}
+
+static void answer(struct rig *g, unsigned status)
+{
+	answer_text(g, status, "{}");
 }
 
 static int send_it(struct rig *g)
@@ -232,10 +240,16 @@ static void test_retries(void)
 		CHECK_EQ(recorder_next(g.r, g.now), 0);
 	}
 	WITH(g)
-	{ /* no right: not asked again for 10 min */
+	{ /* no right: not asked again for 10 min in this namespace */
 		note_of(&g, "u", "Warning", "Refused");
 		send_it(&g);
-		answer(&g, 403);
+		answer_text(&g, 403,
+			    EVENT_STATUS(403, "events.events.k8s.io is forbidden: User \\\"a\\\" "
+					      "cannot create resource \\\"events\\\""));
+		strcpy(namespace, "other");
+		note_of(&g, "w", "Warning", "Denied");
+		strcpy(namespace, "lab");
+		CHECK_EQ(send_all(&g), 1);
 		note_of(&g, "v", "Warning", "Denied");
 		CHECK_EQ(send_it(&g), -EAGAIN);
 		CHECK_EQ(recorder_next(g.r, g.now), g.now + 600 * S);
@@ -243,6 +257,46 @@ static void test_retries(void)
 		CHECK_EQ(send_it(&g), 0);
 		answer(&g, 201);
 	}
+}
+
+/* What is refused or slowed down in one namespace does not stop another's Events, nor others of its
+ * own for longer than 10 min. */
+static void test_refused_in_one_namespace(void)
+{
+	static const struct {
+		unsigned status;
+		const char *body;
+		usec_t held; /* others of the namespace */
+	} rows[] = {
+		{403,
+		 EVENT_STATUS(403,
+			      "events.events.k8s.io \\\"x\\\" is forbidden: exceeded quota: q, "
+			      "requested: count/events.events.k8s.io=1"),
+		 0},
+		{403,
+		 EVENT_STATUS(403,
+			      "events.events.k8s.io \\\"x\\\" is forbidden: unable to create new "
+			      "content in namespace lab because it is being terminated"),
+		 0},
+		{429,
+		 "{\"kind\":\"Status\",\"code\":429,\"message\":\"wait\",\"details\":{"
+		 "\"retryAfterSeconds\":3600}}",
+		 600 * S},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		WITH(g)
+		{
+			note_of(&g, "u", "Warning", "Refused");
+			send_it(&g);
+			answer_text(&g, rows[i].status, rows[i].body);
+			strcpy(namespace, "other");
+			note_of(&g, "v", "Warning", "Denied");
+			strcpy(namespace, "lab");
+			CHECK_EQ(send_all(&g), 1);
+			note_of(&g, "w", "Warning", "Denied");
+			CHECK_EQ(recorder_next(g.r, g.now), g.now + rows[i].held);
+		}
 }
 
 static void test_warnings_first(void)
@@ -428,6 +482,7 @@ int main(void)
 	test_gone_at_the_server();
 	test_name_is_taken();
 	test_retries();
+	test_refused_in_one_namespace();
 	test_warnings_first();
 	test_spam();
 	test_one_event_per_mistake();

@@ -65,7 +65,7 @@ static void test_body_and_path(void)
 		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 61 * S);
 		CHECK_STR(g.last_path,
-			  "/api/v1/namespaces/lab/pods/u0/resize?timeout=30s&fieldManager=vscaled");
+			  "/api/v1/namespaces/lab/pods/u0/resize?timeout=29s&fieldManager=vscaled");
 		CHECK_STR(g.last_body, "{\"metadata\":{\"uid\":\"u0\",\"resourceVersion\":\"10\"},"
 				       "\"spec\":{\"containers\":[{"
 				       "\"name\":\"app\",\"resources\":{\"limits\":{"
@@ -259,9 +259,24 @@ static usec_t another_waits(const struct tenant *x, bool lead)
 	       "admission webhook \\\"x.example.com\\\" denied the request: users cannot patch "   \
 	       "resources of production pods")
 
+#define FAILING                                                                                    \
+	STATUS(500, "InternalError",                                                               \
+	       "Internal error occurred: failed calling webhook \\\"x.example.com\\\": failed to " \
+	       "call webhook: context deadline exceeded")
+#define TIMEOUT                                                                                    \
+	STATUS(504, "Timeout",                                                                     \
+	       "Timeout: request did not complete within requested timeout - context deadline "    \
+	       "exceeded")
+
 static const struct tenant tenants[] = {
 	{"resize", 403, RBAC, 0, 0, 1, false},
 	{"resize", 403, DENIED, 0, 0, 1, false},
+	{"resize", 500, FAILING, 0, 0, 11, false},
+	{"resize", 500, FAILING, 0, 10 * S, 11, true},
+	{"resize", 500, FAILING, 0, 30 * S, 40, true},
+	{"resize", 504, TIMEOUT, 0, 29 * S, 11, false},
+	{"event", 500, FAILING, 0, 0, 40, false},
+	{"event", 429, "slow down", 3600 * S, 0, 1, false},
 };
 
 /* One tenant's refusals and failures are not another's. */

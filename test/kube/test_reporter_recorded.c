@@ -73,8 +73,7 @@ static void check_answer(const char *name, unsigned status, const char *body, us
 		.retry_after_usec = retry_after,
 	};
 	struct kube_status s;
-	bool missing;
-	struct report_answer got = reporter_classify(&a, &s, &missing);
+	struct report_answer got = reporter_classify(&a, &s);
 	size_t i = 0;
 
 	while (i < ARRAY_SIZE(want) &&
@@ -88,7 +87,7 @@ static void check_answer(const char *name, unsigned status, const char *body, us
 	CHECK_EQ(got.kind, want[i].kind);
 	if (want[i].resources != ANY)
 		CHECK_EQ(got.resources, want[i].resources);
-	CHECK(!missing);
+	CHECK(!got.no_path);
 }
 
 #define STATUS(code, message)                                                                      \
@@ -166,8 +165,7 @@ static void test_requests(void)
 					.len = strlen(rows[i].body),
 					.json = true};
 		struct kube_status s;
-		bool missing;
-		struct report_answer got = reporter_classify(&a, &s, &missing);
+		struct report_answer got = reporter_classify(&a, &s);
 
 		CHECK_EQ(got.kind, REPORT_ANSWER_REFUSED);
 		CHECK_EQ(got.requests, rows[i].requests);
@@ -207,10 +205,9 @@ static void test_texts_of_others(void)
 					.len = strlen(rows[i].body),
 					.json = true};
 		struct kube_status s;
-		bool missing;
 
-		CHECK_EQ(reporter_classify(&a, &s, &missing).kind, REPORT_ANSWER_REFUSED);
-		CHECK(!missing);
+		CHECK_EQ(reporter_classify(&a, &s).kind, REPORT_ANSWER_REFUSED);
+		CHECK(!reporter_classify(&a, &s).no_path);
 	}
 }
 
@@ -218,18 +215,16 @@ static void test_no_answer(void)
 {
 	struct kube_answer a = {.error = -1, .detail = "refused", .body = ""};
 	struct kube_status s;
-	bool missing;
 
-	CHECK_EQ(reporter_classify(&a, &s, &missing).kind, REPORT_ANSWER_FAILED);
+	CHECK_EQ(reporter_classify(&a, &s).kind, REPORT_ANSWER_FAILED);
 	a.status = 401;
-	CHECK_EQ(reporter_classify(&a, &s, &missing).kind, REPORT_ANSWER_FAILED);
+	CHECK_EQ(reporter_classify(&a, &s).kind, REPORT_ANSWER_FAILED);
 	a.status = 404;
 	a.body = "404 page not found";
 	a.len = strlen(a.body);
-	reporter_classify(&a, &s, &missing);
-	CHECK(missing);
+	CHECK(reporter_classify(&a, &s).no_path);
 	a.status = 413;
-	CHECK_EQ(reporter_classify(&a, &s, &missing).kind, REPORT_ANSWER_UNSUPPORTED);
+	CHECK_EQ(reporter_classify(&a, &s).kind, REPORT_ANSWER_UNSUPPORTED);
 }
 
 static void drop_json(cJSON **j)

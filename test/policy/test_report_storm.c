@@ -136,7 +136,7 @@ static void step(struct cluster *c, struct node *n, usec_t now)
 		n->next_change += c->change_every / PODS / 2 + rnd(c, c->change_every / PODS);
 	}
 	act(c, n, now);
-	due = report_queue_due(&n->q, REPORT_ANNOTATION, now);
+	due = report_queue_due(&n->q, now);
 	c->wake[n - c->nodes] = due ? MIN(due, n->next_change) : n->next_change;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/report/recorder.h"
+#include "agent/kube/report/reporter_answer.h"
 #include "policy/base/arithmetic.h"
 #include "policy/base/text.h"
 #include <errno.h>
@@ -11,14 +12,13 @@
 #define SERIES_OVER    (6 * USEC_PER_MIN)
 #define TRIES_MAX      12
 #define TRY_PAUSE      (10 * USEC_PER_SEC)
-/* Not allowed to: asked again after this. */
-#define FORBIDDEN_FOR (10 * USEC_PER_MIN)
-#define NOTE_SIZE     1025
+#define NOTE_SIZE      1025
 
 /* One event, or a series. The texts are owned; pod holds what regarding needs. */
 struct entry {
 	struct recorder *recorder;
 	struct kube_pod pod;
+	uint64_t space; /* text_hash() of its namespace */
 	char *type, *reason, *action, *note;
 	char name[300]; /* at the server; "": not there */
 	uint32_t count;
@@ -62,7 +62,7 @@ struct recorder {
 	size_t count;
 	struct budget *budgets; /* BUDGETS_MAX of them, used from the front */
 	size_t budget_count;
-	usec_t forbidden_until;
+	struct holds held; /* after a 429, or without the right */
 	uint64_t serial;
 };
 
@@ -216,6 +216,7 @@ static struct entry *entry_new(struct recorder *r, const struct kube_pod *pod, c
 	if (e == NULL)
 		return NULL;
 	e->recorder = r;
+	e->space = text_hash(TEXT_HASH_FIRST, pod->namespace);
 	e->pod.uid = strdup(pod->uid);
 	e->pod.namespace = strdup(pod->namespace);
 	e->pod.name = strdup(pod->name);
@@ -303,7 +304,7 @@ static usec_t due_at(const struct recorder *r, const struct entry *e)
 		at = 1;
 	else
 		at = MIN(add_sat(e->reported_at, SERIES_REFRESH), add_sat(e->last, SERIES_OVER));
-	return MAX(at, MAX(e->not_before, r->forbidden_until));
+	return MAX(at, MAX(e->not_before, holds_until(&r->held, e->space)));
 }
 
 static bool is_warning(const struct entry *e)
@@ -363,33 +364,38 @@ static void on_answer(void *arg, const struct kube_answer *a)
 {
 	struct entry *e = arg;
 	struct recorder *r = e->recorder;
+	struct kube_status status;
+	struct report_answer answer = reporter_classify(a, &status);
 	usec_t now, now_real;
 
 	e->under_way = false;
 	e->call = NULL;
 	r->options.clock(r->options.ctx, &now, &now_real);
 	if (r->answered != NULL)
-		r->answered(r->answered_ctx, a);
-	if (a->status / 100 == 2) {
+		r->answered(r->answered_ctx, &answer);
+	if (answer.kind == REPORT_ANSWER_OK) {
 		e->reported = e->asked ? e->asked : 1;
 		e->reported_at = now;
 		e->tries = 0;
-	} else if (e->asked != 0 && a->status == 404) {
+	} else if (e->asked != 0 && answer.kind == REPORT_ANSWER_GONE) {
 		e->name[0] = '\0'; /* the server has removed it: POST a new one */
 		e->reported = 0;
-	} else if (e->asked == 0 && a->status == 409 && e->tries < TRIES_MAX) {
+	} else if (e->asked == 0 && answer.kind == REPORT_ANSWER_CONFLICT && e->tries < TRIES_MAX) {
 		e->name[0] = '\0'; /* the name is taken: another one */
 		e->tries++;
-	} else if (a->status == 403) {
-		r->forbidden_until = add_sat(now, FORBIDDEN_FOR);
-		remove_entry(r, e);
-	} else if ((a->status >= 400 && a->status < 500 && a->status != 401 && a->status != 429) ||
+	} else if ((answer.kind != REPORT_ANSWER_SLOW_DOWN &&
+		    answer.kind != REPORT_ANSWER_FAILED) ||
 		   ++e->tries >= TRIES_MAX) {
+		if (answer.kind == REPORT_ANSWER_FORBIDDEN)
+			holds_add(&r->held, e->space, add_sat(now, FORBIDDEN_FOR), now);
 		remove_entry(r, e);
 	} else {
 		if (e->asked == 0)
 			e->name[0] = '\0';
-		e->not_before = add_sat(now, MAX(a->retry_after_usec, TRY_PAUSE));
+		e->not_before =
+			add_sat(now, MAX(MIN(answer.retry_after_usec, FORBIDDEN_FOR), TRY_PAUSE));
+		if (answer.kind == REPORT_ANSWER_SLOW_DOWN)
+			holds_add(&r->held, e->space, e->not_before, now);
 	}
 }
 

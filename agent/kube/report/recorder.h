@@ -9,6 +9,7 @@
 
 #include "agent/kube/client/port.h"
 #include "agent/kube/model/encode.h"
+#include "policy/report/report.h"
 
 /* Events remembered; a new one replaces the oldest that is sent, else (the API server is away) the
  * oldest. */
@@ -24,7 +25,7 @@ struct recorder_options {
 };
 
 /* Called for every answer, before it is acted upon. */
-typedef void recorder_answer_fn(void *ctx, const struct kube_answer *answer);
+typedef void recorder_answer_fn(void *ctx, const struct report_answer *answer);
 
 int recorder_new(const struct kube_port *port, const struct recorder_options *o,
 		 struct recorder **ret);

@@ -16,10 +16,10 @@
 #define CONFLICTS_MAX 3
 #define PATH_SIZE     1600
 
-/* Requests of pods under way at a time; one while the server is away. Leads have places of their
- * own. */
-#define IN_FLIGHT_MAX   4
-#define IN_FLIGHT_LEADS 8
+/* Requests of pods under way at a time, twice as many as one namespace may take; one while the
+ * server is away. Leads have places of their own. */
+#define IN_FLIGHT_MAX   8
+#define IN_FLIGHT_LEADS 24
 /* While reports wait that raise no memory, one write in this many is a Warning, or an Event of type
  * Normal. */
 #define WARNING_TURN 2
@@ -31,6 +31,7 @@ enum right { RIGHT_RESIZE, RIGHT_STATUS, RIGHT_COUNT };
 struct flight {
 	struct kube_call *call;
 	bool under_way;
+	bool lead;
 	bool in_turn; /* it waited for its turn; else it is a lead */
 };
 
@@ -46,6 +47,7 @@ struct tracked {
 	usec_t room_since; /* since when a request waits for room; 0: none does */
 	bool unratified;   /* as bounds() was called for */
 	bool tried;        /* the same, of reporter_tries() */
+	bool failing;      /* its last resize was, and no other pod's need be */
 	bool going_back;   /* the originals are not in the spec yet */
 	bool unsent; /* going_back; or the pod is no longer managed, and its resize is pending or
 		      its annotation is still there */
@@ -75,7 +77,6 @@ struct reporter {
 	struct report_tuning tuning; /* options.tuning for this node now */
 	struct tracked **pods;
 	size_t count, capacity;
-	size_t in_flight; /* of pods */
 	uint32_t turn;
 	bool offered;
 	bool offered_known;
@@ -104,8 +105,7 @@ static void reporter_cancel(struct reporter *r, struct flight *f)
 {
 	if (f->call != NULL)
 		r->port.cancel(r->port.ctx, f->call);
-	if (f->under_way)
-		r->in_flight--;
+	report_queue_release(&r->queue);
 	*f = (struct flight){0};
 }
 
@@ -479,11 +479,11 @@ static void allowed(struct reporter *r, enum right right, usec_t now)
 }
 
 /* Updates the state of the API server from an answer. */
-static void health(struct reporter *r, const struct kube_answer *a, bool in_turn, usec_t now)
+static void health(struct reporter *r, const struct report_answer *a, bool in_turn, usec_t now)
 {
-	if (a->status == 429)
+	if (a->kind == REPORT_ANSWER_SLOW_DOWN)
 		report_queue_slow(&r->queue, a->retry_after_usec, now);
-	else if (a->status != 0 && a->status != 401 && a->status < 500)
+	else if (a->server_works)
 		report_queue_healthy(&r->queue, now);
 	/* During an outage a failure counts only for a request that waited for its turn. */
 	else if (in_turn || !r->queue.outage)
@@ -498,11 +498,12 @@ static usec_t clock_of(struct reporter *r)
 	return now;
 }
 
-static void reporter_recorded(void *ctx, const struct kube_answer *a)
+static void reporter_recorded(void *ctx, const struct report_answer *a)
 {
 	struct reporter *r = ctx;
 
-	health(r, a, true, clock_of(r));
+	if (a->kind != REPORT_ANSWER_SLOW_DOWN) /* Events only */
+		health(r, a, true, clock_of(r));
 	r->events.wake(r->events.ctx);
 }
 
@@ -515,9 +516,9 @@ static int path_of(const struct kube_pod *pod, const char *end, char *path)
 		r = kube_encode_segment(pod->name, name, sizeof name);
 	if (r < 0)
 		return r;
-	/* The server ends what the client has given up (REQUEST_MSEC). */
+	/* The server ends what the client is about to give up (REQUEST_MSEC), and says so. */
 	snprintf(path, PATH_SIZE,
-		 "/api/v1/namespaces/%s/pods/%s%s?timeout=30s&fieldManager=vscaled", namespace,
+		 "/api/v1/namespaces/%s/pods/%s%s?timeout=29s&fieldManager=vscaled", namespace,
 		 name, end);
 	return 0;
 }
@@ -537,7 +538,7 @@ static int reporter_send_start(struct tracked *t, const struct kube_request *req
 		report_queue_failed(&r->queue, now);
 		return e;
 	}
-	r->in_flight++;
+	f->lead = urgency == REPORT_LEADS;
 	f->in_turn = report_queue_take(&r->queue, urgency, now);
 	return 0;
 }
@@ -547,7 +548,7 @@ static void ended(struct tracked *t, struct flight *f)
 	f->under_way = false;
 	f->call = NULL;
 	t->dirty = true;
-	t->reporter->in_flight--;
+	report_queue_release(&t->reporter->queue);
 }
 
 /* Gives the resize under way up. */
@@ -596,15 +597,14 @@ static void on_resize(void *arg, const struct kube_answer *a)
 	usec_t now = clock_of(r);
 	OWN(drop_kube_pod) struct kube_pod *pod = NULL;
 	struct kube_status status;
-	bool missing;
-	struct report_answer answer = reporter_classify(a, &status, &missing);
+	struct report_answer answer = reporter_classify(a, &status);
 	const struct reporter_view *v = &r->view;
 	uint32_t changes;
 
 	ended(t, &t->resize);
-	health(r, a, t->resize.in_turn, now);
+	health(r, &answer, t->resize.in_turn, now);
 	r->events.wake(r->events.ctx);
-	if (missing) {
+	if (answer.no_path) {
 		answer.kind = REPORT_ANSWER_UNSUPPORTED;
 		r->discover_at = now;
 	}
@@ -628,6 +628,7 @@ static void on_resize(void *arg, const struct kube_answer *a)
 							       brings the pod */
 	}
 	r->tally.answers[answer.kind]++;
+	t->failing = answer.kind == REPORT_ANSWER_FAILED && answer.server_works;
 	if (report_answer_undone(answer.kind) && r->events.unsent != NULL)
 		r->events.unsent(r->events.ctx, t->uid);
 	changes = report_answered(&r->tuning, &r->node, t->state, &v->facts, &answer, now);
@@ -681,11 +682,10 @@ static void on_status(void *arg, const struct kube_answer *a)
 	struct reporter *r = t->reporter;
 	usec_t now = clock_of(r);
 	struct kube_status status;
-	bool missing;
-	struct report_answer answer = reporter_classify(a, &status, &missing);
+	struct report_answer answer = reporter_classify(a, &status);
 
 	ended(t, &t->patch);
-	health(r, a, t->patch.in_turn, now);
+	health(r, &answer, t->patch.in_turn, now);
 	r->events.wake(r->events.ctx);
 	switch (answer.kind) {
 	case REPORT_ANSWER_OK:
@@ -703,10 +703,10 @@ static void on_status(void *arg, const struct kube_answer *a)
 			  "the status annotation is not allowed (pods, verb patch)", &status, now);
 		return;
 	case REPORT_ANSWER_SLOW_DOWN:
-	case REPORT_ANSWER_FAILED:
 		return;
 	default:
-		break;
+		if (!answer.server_works)
+			return;
 	}
 	/* This text was refused: the next one is sent after the interval. */
 	t->status_at = now;
@@ -1020,7 +1020,9 @@ static void reporter_examine(struct tracked *t, usec_t now)
 		report_queue_drop(&r->queue, t->uid);
 	else
 		report_queue_mark(&r->queue, t->uid,
-				  d.send                 ? d.urgency
+				  d.send && t->failing && d.urgency != REPORT_LEADS
+					  ? REPORT_ANNOTATION /* leaves tokens to others */
+				  : d.send               ? d.urgency
 				  : t->hurry             ? REPORT_AT_ONCE
 				  : r->view.mode == NULL ? REPORT_ORDINARY /* its last write */
 							 : REPORT_ANNOTATION,
@@ -1059,11 +1061,22 @@ static void send_of(struct tracked *t, usec_t now)
 		t->status_again = add_sat(now, USEC_PER_SEC);
 }
 
-static bool may_send(const struct reporter *r, enum report_urgency urgency)
+/* May a request begin? A namespace leaves as many places free as it takes, so that one whose
+ * admission webhook is slow does not have all of them. for_pod NULL: an Event. */
+static bool may_send(const struct reporter *r, const struct tracked *for_pod, bool lead)
 {
-	if (urgency == REPORT_LEADS)
-		return r->in_flight < IN_FLIGHT_MAX + IN_FLIGHT_LEADS;
-	return r->in_flight < (r->queue.outage ? 1 : IN_FLIGHT_MAX);
+	size_t places = lead ? IN_FLIGHT_LEADS : r->queue.outage ? 1 : IN_FLIGHT_MAX, taken = 0;
+
+	for (size_t i = 0; i < r->count; i++) {
+		const struct tracked *t = r->pods[i];
+		size_t count = (t->resize.under_way && t->resize.lead == lead) +
+			       (t->patch.under_way && !lead);
+
+		/* A lead takes the place of the pod's own request. */
+		if (t != for_pod)
+			taken += for_pod && t->space == for_pod->space ? 2 * count : count;
+	}
+	return taken < places;
 }
 
 /* An Event now, rather than the report that is first in the queue? */
@@ -1084,23 +1097,26 @@ static bool event_first(struct reporter *r, const struct report_slot *slot, usec
 static void send_all(struct reporter *r, usec_t now, usec_t now_real)
 {
 	for (;;) {
-		const struct report_slot *slot = report_queue_next(&r->queue, now);
+		struct report_slot *slot = report_queue_next(&r->queue, now);
+		struct tracked *t = slot ? reporter_find(r, slot->uid) : NULL;
+		bool lead = slot != NULL && slot->urgency == REPORT_LEADS;
 
-		if (!may_send(r, slot ? slot->urgency : REPORT_ORDINARY))
-			return;
+		if (!may_send(r, t, lead)) {
+			if (slot == NULL)
+				return;
+			slot->held = true;
+			continue;
+		}
 		if (event_first(r, slot, now)) {
 			if (recorder_send(r->recorder, now, now_real) < 0)
 				return;
 			report_queue_take(&r->queue, REPORT_ORDINARY, now);
 		} else if (slot == NULL) {
 			return;
+		} else if (t != NULL) {
+			send_of(t, now);
 		} else {
-			struct tracked *t = reporter_find(r, slot->uid);
-
-			if (t != NULL)
-				send_of(t, now);
-			else
-				report_queue_drop(&r->queue, slot->uid);
+			report_queue_drop(&r->queue, slot->uid);
 		}
 	}
 }
@@ -1135,12 +1151,10 @@ usec_t reporter_due(const struct reporter *r, usec_t now)
 		if (!is_busy(t) && !t->dirty)
 			due = sooner(due, t->status_again);
 	}
-	if (may_send(r, REPORT_LEADS))
-		due = sooner(due, report_queue_due(&r->queue, REPORT_LEADS, now));
-	if (may_send(r, REPORT_ORDINARY)) {
-		usec_t event = r->recorder ? recorder_next(r->recorder, now) : 0;
+	due = sooner(due, report_queue_due(&r->queue, now));
+	if (r->recorder != NULL && may_send(r, NULL, false)) {
+		usec_t event = recorder_next(r->recorder, now);
 
-		due = sooner(due, report_queue_due(&r->queue, REPORT_ANNOTATION, now));
 		if (event != 0)
 			due = sooner(due,
 				     MAX(event, report_queue_opens_event(&r->queue, false, now)));

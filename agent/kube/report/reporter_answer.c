@@ -14,8 +14,7 @@ static const struct {
 	{200, 299, NULL, NULL, REPORT_ANSWER_OK},
 	{400, 599, NULL, "admission webhook \"", REPORT_ANSWER_REFUSED}, /* any status it likes */
 	{401, 401, NULL, NULL, REPORT_ANSWER_FAILED},
-	/* The server's authorization: User "x" cannot patch resource "pods/resize" in API group ""
-	 * in the namespace "y", whether a role or a cluster role lacks the right. */
+	/* User "x" cannot patch resource "pods/resize" in API group "" in the namespace "y" */
 	{403, 403, NULL, "User \"", REPORT_ANSWER_FORBIDDEN},
 	{403, 403, NULL, "pod update requires features ", REPORT_ANSWER_UNSUPPORTED},
 	{403, 403, NULL, NULL, REPORT_ANSWER_REFUSED},
@@ -53,10 +52,9 @@ static const char *reason_of(const char *message)
 	static const char *const starts[] = {" is forbidden: ", " is invalid: "};
 	const char *at = message + strcspn(message, " ");
 
-	if (starts_with(at, " \"")) {
+	if (starts_with(at, " \""))
 		at += 2 + strcspn(at + 2, "\"");
-		at += *at != '\0';
-	}
+	at += *at == '"';
 	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
 		if (starts_with(at, starts[i]))
 			return at + strlen(starts[i]);
@@ -112,14 +110,12 @@ static bool is_about_requests(const struct kube_status *s)
 	return counted != NULL && strstr(counted, "limits.") == NULL;
 }
 
-struct report_answer reporter_classify(const struct kube_answer *a, struct kube_status *ret_status,
-				       bool *ret_missing)
+struct report_answer reporter_classify(const struct kube_answer *a, struct kube_status *ret_status)
 {
 	struct report_answer answer = {.kind = REPORT_ANSWER_FAILED,
 				       .retry_after_usec = a->retry_after_usec};
 
 	memset(ret_status, 0, sizeof *ret_status);
-	*ret_missing = false;
 	if (a->status / 100 != 2 && a->status != 0)
 		kube_decode_status(a->body, a->len, ret_status);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -134,9 +130,15 @@ struct report_answer reporter_classify(const struct kube_answer *a, struct kube_
 		answer.resources = resources_of(ret_status);
 		answer.requests = is_about_requests(ret_status);
 	}
+	/* A failed webhook, or one that is slower than the request may take. A store that fails has
+	 * no reason, a proxy no Status. */
+	answer.server_works = answer.kind == REPORT_ANSWER_REFUSED ||
+			      (a->status != 0 && a->status != 401 && a->status < 500) ||
+			      strcmp(ret_status->reason, "InternalError") == 0 ||
+			      strcmp(ret_status->reason, "Timeout") == 0;
 	/* "pods "web-0" not found" is the pod; any other 404 is the path. */
 	if (answer.kind == REPORT_ANSWER_GONE && a->status == 404)
-		*ret_missing = !starts_with(ret_status->message, "pods \"");
+		answer.no_path = !starts_with(ret_status->message, "pods \"");
 	return answer;
 }
 

@@ -7,13 +7,11 @@
 #include "agent/kube/model/decode.h"
 #include "policy/report/report.h"
 
-/* *ret_status: the Status of a failure, zeroed for a success. *ret_missing: the path itself does
- * not exist, so the answer is not about the pod. */
-struct report_answer reporter_classify(const struct kube_answer *a, struct kube_status *ret_status,
-				       bool *ret_missing);
+/* *ret_status: the Status of a failure, zeroed for a success. */
+struct report_answer reporter_classify(const struct kube_answer *a, struct kube_status *ret_status);
 
-/* The server's authorization names the namespace of the request, whatever role lacks the right: a
- * denial holds for that namespace, and is asked about again after this time. */
+/* A denied right is asked about again after this time, by namespace: that is all that the server's
+ * text says, whatever role lacks the right. */
 #define FORBIDDEN_FOR (10 * USEC_PER_MIN)
 #define HOLDS_MAX     256u /* a node has 250 pods */
 struct holds {
