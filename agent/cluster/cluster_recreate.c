@@ -5,6 +5,7 @@
 #include "agent/cluster/cluster.h"
 #include "agent/config/config.h"
 #include "agent/kube/model/encode.h"
+#include "agent/kube/report/reporter_answer.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
@@ -150,9 +151,9 @@ static void evicted(struct cluster *c, const struct pod *p)
 		      c->wake->now_real);
 }
 
-static void denied(struct cluster *c)
+static void denied(struct cluster *c, usec_t pause)
 {
-	c->recreate->next_at = c->wake->now + DENIED_USEC;
+	c->recreate->next_at = c->wake->now + pause;
 	if (!c->recreate->denied)
 		event_tell(EVENT_EVICTIONS_DENIED);
 	c->recreate->denied = true;
@@ -163,29 +164,28 @@ static void on_evicted(void *arg, const struct kube_answer *a)
 	struct cluster *c = arg;
 	struct recreate *r = c->recreate;
 	struct kube_status status;
+	struct report_answer answer = reporter_classify(a, &status);
 	const struct pod *p;
 
 	r->call = NULL;
 	daemon_wake(c->wake);
 	p = pods_find(c->pods, r->uid);
-	put_off(c, r->uid, REFUSED_USEC);
-	if (a->error == 0 && a->status == 403) {
-		denied(c);
-		return;
-	}
+	put_off(c, r->uid, answer.kind == REPORT_ANSWER_FORBIDDEN ? DENIED_USEC : REFUSED_USEC);
 	/* Without the answer it is not known whether the pod was evicted. */
-	if (a->error != 0 || (a->status >= 200 && a->status < 300))
+	if (a->error != 0 || answer.kind == REPORT_ANSWER_OK)
 		r->evicted_at = c->wake->now;
 	if (a->error != 0 || p == NULL)
 		return;
-	r->denied = false;
-	if (a->status >= 200 && a->status < 300) {
-		evicted(c, p);
-	} else if (a->status == 429) {
-		kube_decode_status(a->body, a->len, &status);
-		refused(c, p, RECREATE_REFUSED, MAX(a->retry_after_usec, REFUSED_USEC),
-			status.message);
+	if (answer.kind == REPORT_ANSWER_FORBIDDEN) {
+		denied(c, 0); /* in this namespace */
+		return;
 	}
+	r->denied = false;
+	if (answer.kind == REPORT_ANSWER_OK)
+		evicted(c, p);
+	else if (answer.kind == REPORT_ANSWER_REFUSED || answer.kind == REPORT_ANSWER_SLOW_DOWN)
+		refused(c, p, RECREATE_REFUSED, MAX(answer.retry_after_usec, REFUSED_USEC),
+			status.message);
 	/* 404, 409: it has gone by itself. */
 }
 
@@ -216,15 +216,15 @@ static bool is_still_needed(const struct cluster *c, const struct pod *p)
 }
 
 /* RECREATE_EVICT: taken; RECREATE_LEASED; RECREATE_REFUSED: by the API server, detail says why.
- * RECREATE_ANSWER_COUNT: no answer, or none that can be read. status: of HTTP; 0: none. */
-static void on_leased(struct cluster *c, enum recreate_answer answer, unsigned status,
+ * RECREATE_ANSWER_COUNT: no answer, or none that can be read. */
+static void on_leased(struct cluster *c, enum recreate_answer answer, bool no_right,
 		      const char *detail)
 {
 	const struct pod *p = pods_find(c->pods, c->recreate->uid);
 
 	daemon_wake(c->wake);
-	if (status == 403)
-		denied(c);
+	if (no_right)
+		denied(c, DENIED_USEC);
 	else if (p == NULL || answer == RECREATE_ANSWER_COUNT ||
 		 (answer == RECREATE_EVICT && !is_still_needed(c, p)))
 		put_off(c, c->recreate->uid, FAILED_USEC);
@@ -241,18 +241,14 @@ static void on_leased(struct cluster *c, enum recreate_answer answer, unsigned s
 
 static void finish(struct lease *l, const struct kube_answer *a)
 {
-	struct kube_status status = {.message = ""};
+	struct kube_status status;
+	enum report_answer_kind kind = reporter_classify(a, &status).kind;
+	enum recreate_answer answer = a->error != 0                    ? RECREATE_ANSWER_COUNT
+				      : kind == REPORT_ANSWER_OK       ? RECREATE_EVICT
+				      : kind == REPORT_ANSWER_CONFLICT ? RECREATE_LEASED
+								       : RECREATE_REFUSED;
 
-	if (a->error != 0) {
-		on_leased(l->cluster, RECREATE_ANSWER_COUNT, 0, a->detail);
-	} else if (a->status >= 200 && a->status < 300) {
-		on_leased(l->cluster, RECREATE_EVICT, a->status, "");
-	} else if (a->status == 409) {
-		on_leased(l->cluster, RECREATE_LEASED, a->status, "");
-	} else {
-		kube_decode_status(a->body, a->len, &status);
-		on_leased(l->cluster, RECREATE_REFUSED, a->status, status.message);
-	}
+	on_leased(l->cluster, answer, kind == REPORT_ANSWER_FORBIDDEN, status.message);
 }
 
 static void send(struct lease *l, const char *method, const char *body, kube_done_fn *done)
@@ -271,7 +267,8 @@ static void send(struct lease *l, const char *method, const char *body, kube_don
 		 strcmp(method, "POST") == 0 ? "" : "/",
 		 strcmp(method, "POST") == 0 ? "" : l->name);
 	if (l->cluster->port.start(l->cluster->port.ctx, &request, done, l, &l->call) < 0)
-		on_leased(l->cluster, RECREATE_ANSWER_COUNT, 0, "the request could not be sent");
+		on_leased(l->cluster, RECREATE_ANSWER_COUNT, false,
+			  "the request could not be sent");
 }
 
 static void send_lease(struct lease *l, const char *method, kube_done_fn *done)
@@ -281,7 +278,7 @@ static void send_lease(struct lease *l, const char *method, kube_done_fn *done)
 				       RECREATE_WORKLOAD_USEC / USEC_PER_SEC);
 
 	if (body == NULL)
-		on_leased(l->cluster, RECREATE_ANSWER_COUNT, 0, "not enough memory");
+		on_leased(l->cluster, RECREATE_ANSWER_COUNT, false, "not enough memory");
 	else
 		send(l, method, body, done);
 }
@@ -308,13 +305,13 @@ static void on_read(void *arg, const struct kube_answer *a)
 		return;
 	}
 	if (kube_decode_lease(a->body, a->len, &now, &err) < 0) {
-		on_leased(l->cluster, RECREATE_ANSWER_COUNT, a->status, err.text);
+		on_leased(l->cluster, RECREATE_ANSWER_COUNT, false, err.text);
 		return;
 	}
 	answer = recreate_leased(strcmp(now.holder, l->want.holder) == 0, now.renewed_real,
 				 l->want.renewed_real);
 	if (answer != RECREATE_EVICT) {
-		on_leased(l->cluster, answer, a->status, "");
+		on_leased(l->cluster, answer, false, "");
 		return;
 	}
 	memcpy(l->want.version, now.version, sizeof l->want.version);

@@ -93,6 +93,27 @@ static void test_right(void)
 	crig_close(&c);
 }
 
+/* An admission controller refuses one pod's eviction: no right is missing, and another goes on. */
+static void test_one_is_refused(void)
+{
+	static const char api[] = METADATA("api", OWNER("ReplicaSet", "api"));
+
+	crig_refusal_time = "2h";
+	begin_refused(&(struct setting){.metadata = {web, api}});
+	crig_debug(&c, "pods",
+		   "{\"prefix\":\"api-other\",\"node\":\"node-2\",\"labels\":" LABELS(
+			   "api") ",\"owner\":" OWNER("ReplicaSet", "api") "}");
+	crig_fault(&c, "403", "\"match\":\"/pods/web-0/eviction\",\"count\":-1");
+	alarm(400);
+	rig_run(&c.rig, 900, burn_699);
+	CHECK(evictions(403) >= 1);
+	CHECK_EQ(crig_requests(&c, "/pods/web-1/eviction", 201), 1);
+	CHECK_EQ(c.rig.events[EVENT_EVICTIONS_DENIED], 0);
+	CHECK_EQ(crig_lines(&c, EVENT_EVICTION_REFUSED, "has refused the eviction"), 1);
+	crig_close(&c);
+	crig_refusal_time = "10m";
+}
+
 /* Not evicted, and why. */
 static void test_not(const struct setting *s, const char *why)
 {
@@ -148,6 +169,7 @@ int main(void)
 	test_many();
 	test_budget();
 	test_right();
+	test_one_is_refused();
 	test_not(
 		&(struct setting){.metadata = {web, METADATA("agent", OWNER("DaemonSet", "agent"))},
 				  .alone = true},
