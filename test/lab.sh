@@ -35,9 +35,11 @@ help()
 	  help            this text
 
 	  --systemd 252|257   userland: Debian bookworm or trixie (default 252)
-	  --kernel VERSION    Debian cloud kernel, a prefix is enough (default 6.12)
+	  --kernel VERSION    Debian kernel, a prefix is enough (default 6.12)
+	  --flavour NAME      of the kernel (default cloud-amd64)
+	  --arch arm64        another machine, with that architecture's packages; boots cold
 	  --install DIR       a build tree to install in the machine (default build/release, with systemd
-	                      257 build/trixie-release of test/debian.sh, if it is there); its
+	                      257 build/trixie-[arm64-]release of test/debian.sh, if it is there); its
 	                      test/lab/kit programs go to /opt/lab. none: nothing
 	  --cold              boot instead of resuming the saved state
 	  --timeout SECONDS   default: DIR/timeout, else 300
@@ -63,6 +65,8 @@ options()
 		case $1 in
 		--systemd) need "$@"; SYSTEMD=$2; shift ;;
 		--kernel) need "$@"; KERNEL=$2; shift ;;
+		--flavour) need "$@"; FLAVOUR=$2; shift ;;
+		--arch) need "$@"; ARCH=$2; COLD=1; shift ;;
 		--install) need "$@"; INSTALL=$2; shift ;;
 		--timeout) need "$@"; TIMEOUT=$2; shift ;;
 		--mem) need "$@"; MEM=$2; COLD=1; shift ;;
@@ -77,13 +81,15 @@ options()
 		esac
 		shift
 	done
+	[ -n "${MACHINE[$ARCH]:-}" ] || die "--arch is one of: ${!MACHINE[*]}"
+	: "${FLAVOUR:=cloud-$ARCH}"
 	[ -n "${SUITE[$SYSTEMD]:-}" ] || die "--systemd is one of: ${!SUITE[*]}"
 }
 
 # Sets every path of the wanted machine from its keys; KVER must be known.
 paths()
 {
-	local suite=${SUITE[$SYSTEMD]} rootfs_key image_key
+	local suite=${SUITE[$SYSTEMD]}-$ARCH rootfs_key image_key
 
 	rootfs_key=$(key "$suite" "$LAB_SRC/rootfs.sh")
 	image_key=$(key "$rootfs_key" "$KVER" "$LAB_SRC/image.sh" \
@@ -93,16 +99,14 @@ paths()
 	ROOTFS=$LAB/rootfs/$suite-$rootfs_key.tar
 	IMAGE=$LAB/image/$suite-$KVER-$image_key.ext4
 	STATE=$LAB/state/$suite-$KVER-$(key "$image_key" "${INITRD##*/}" "$LAB_SRC/vm.sh" "$MEM" \
-		"$SMP" "$(qemu-system-x86_64 --version 2>/dev/null | head -n 1)")
+		"$SMP" "$(qemu --version 2>/dev/null | head -n 1)")
 }
 
 # known: the version that --kernel stands for was found before, and all parts are there
 known()
 {
-	local memo=$LAB/kernel/$SYSTEMD-$KERNEL.version
-
-	[ -s "$memo" ] || return 1
-	KVER=$(<"$memo")
+	[ -s "$(memo)" ] || return 1
+	KVER=$(<"$(memo)")
 	paths
 	[ -e "$VMLINUX" ] && [ -e "$INITRD" ] && [ -e "$IMAGE" ] || return 1
 	[ -n "${COLD:-}" ] || [ -e "$STATE.zst" ]
@@ -111,22 +115,23 @@ known()
 # Makes what is missing. One builder at a time; the others wait for it and find it done.
 build()
 {
-	if command -v qemu-system-x86_64 >/dev/null && known; then
+	if qemu --version >/dev/null 2>&1 && known; then
 		return 0
 	fi
 	[ "$(id -u)" = 0 ] || die "the machine is not built yet, and building it needs root"
 	"$here/packages.sh" install lab build
+	[ "$ARCH" = "$(dpkg --print-architecture)" ] || "$here/packages.sh" install "$ARCH"
 	mkdir -p "$LAB"/{kernel,initrd,rootfs,image,state}
 	exec 9>"$LAB/build.lock"
 	flock 9
-	[ -s "$LAB/kernel/$SYSTEMD-$KERNEL.version" ] || step "kernel lists" kernel_resolve
-	KVER=$(<"$LAB/kernel/$SYSTEMD-$KERNEL.version")
+	[ -s "$(memo)" ] || step "kernel lists" kernel_resolve
+	KVER=$(<"$(memo)")
 	paths
 	[ -e "$VMLINUX" ] || step "kernel $KVER" kernel_fetch "$KVER"
 	[ -e "$INITRD" ] || step "initrd $KVER" initrd_build "$KVER" "$INITRD"
 	[ -e "$ROOTFS" ] || [ -e "$IMAGE" ] ||
-		step "packages ${SUITE[$SYSTEMD]}" rootfs_build "${SUITE[$SYSTEMD]}" "$ROOTFS"
-	[ -e "$IMAGE" ] || step "image $SYSTEMD" \
+		step "packages ${SUITE[$SYSTEMD]} $ARCH" rootfs_build "${SUITE[$SYSTEMD]}" "$ROOTFS"
+	[ -e "$IMAGE" ] || step "image $SYSTEMD $ARCH" \
 		image_build "$ROOTFS" "$KVER" "$IMAGE"
 	if [ -z "${COLD:-}" ] && [ ! -e "$STATE.zst" ]; then
 		step "saved state $SYSTEMD" state_save "$STATE"
@@ -192,6 +197,7 @@ install_dir()
 {
 	local build=$ROOT/build/${BUILD[$SYSTEMD]}
 
+	[ "$ARCH" = "$(dpkg --print-architecture)" ] || build=$ROOT/build/${SUITE[$SYSTEMD]}-$ARCH-release
 	if [ -n "${INSTALL:-}" ]; then
 		[ "$INSTALL" = none ] || [ -d "$INSTALL" ] || die "no such build tree: $INSTALL"
 		echo "$INSTALL"
@@ -286,13 +292,14 @@ clean()
 	exec 9>"$LAB/build.lock"
 	flock 9
 	if [ -n "${ALL:-}" ]; then
-		rm -rf "$LAB"/{apt,kernel,initrd,rootfs,image,state,log}
+		rm -rf "$LAB"/{apt-*,kernel,initrd,rootfs,image,state,log}
 		return
 	fi
 	for v in "${!SUITE[@]}"; do
 		for memo in "$LAB/kernel/$v"-*.version; do
 			[ -s "$memo" ] || continue
-			SYSTEMD=$v KVER=$(<"$memo")
+			SYSTEMD=$v KVER=$(<"$memo") ARCH=amd64
+			[[ $KVER != *arm64* ]] || ARCH=arm64
 			paths
 			keep+=("$INITRD" "$ROOTFS" "$IMAGE" "$STATE.zst" "$STATE.qcow2")
 		done

@@ -26,10 +26,13 @@ fi
 # Another suite's userland takes what was built in it.
 install=$build
 if [ "$systemd" != 252 ]; then
-	install=$here/../../build/${BUILD[$systemd]}
-	[ -d "$install" ] || skip "$install is not there: test/debian.sh ${SUITE[$systemd]} build"
+	install=$here/../../build/${BUILD[$systemd]} arch=()
+	if [[ "${*:5}" == "--arch "* ]]; then
+		arch=("${@:5:2}") install=$here/../../build/${SUITE[$systemd]}-$6-release
+	fi
+	[ -d "$install" ] || skip "$install is not there: test/debian.sh ${arch[*]} ${SUITE[$systemd]} build"
 fi
-out=$(basename "$scenario")-$systemd${4:+-$4}
+out=$(basename "$scenario")-$systemd${4:+-$4}${8:+-$8} # of an --arch ARCH --flavour NAME
 late=75 # LAB_LATE of kit/lib.sh
 
 attempt()

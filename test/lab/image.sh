@@ -38,7 +38,7 @@ image_build()
 	tar -xpf "$1" -C "$root" --numeric-owner
 	mkdir -p "$root/usr/lib/modules"
 	cp -a "$LAB/kernel/$2/modules" "$root/usr/lib/modules/$2"
-	chroot "$root" /sbin/depmod "$2"
+	depmod -b "$root" "$2"
 	guest_configure "$root"
 	kubectl_fetch "$root/usr/local/bin/kubectl"
 	rm -f "$3.new"

@@ -1,15 +1,15 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# The kernel: Debian's cloud package -> decompressed vmlinux, its modules, and an initrd.
+# The kernel: Debian's package -> decompressed vmlinux, its modules, and an initrd.
 
 # Modules that the initrd loads, in this order; those a kernel has built in are simply not found.
 INITRD_MODULES="virtio virtio_ring virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci
-	virtio_blk virtio_console"
+	virtio_blk virtio_console crc16 crc32c_generic libcrc32c mbcache jbd2 ext4"
 
 # A private apt tree over every suite: the host's sources and lists stay as they are.
 apt_tree()
 {
-	local a=$LAB/apt m s suite signed="[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]"
+	local a=$LAB/apt-$ARCH m s suite signed="[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]"
 
 	export APT_CONFIG=$a/apt.conf
 	[ ! -e "$a/ready" ] || [ "$LAB_SRC/kernel.sh" -nt "$a/ready" ] || return 0
@@ -32,6 +32,8 @@ apt_tree()
 		Dir::Cache "$a/cache";
 		Acquire::Languages "none";
 		APT::Sandbox::User "root";
+		APT::Architecture "$ARCH";
+		APT::Architectures "$ARCH";
 	E
 	apt-get update || { rm -f "$a/etc/sources.list.d/old.list" && apt-get update; }
 	touch "$a/ready"
@@ -40,28 +42,37 @@ apt_tree()
 # Newest version that begins with $KERNEL, preferring the suite's own build; remembered by name.
 kernel_resolve()
 {
-	local memo=$LAB/kernel/$SYSTEMD-$KERNEL.version spec names pick
+	local names pick
 
 	mkdir -p "$LAB/kernel"
-	spec=${KERNEL%-cloud-amd64}
 	apt_tree
-	names=$(apt-cache pkgnames linux-image- | sed -n 's/^linux-image-\(.*-cloud-amd64\)$/\1/p' |
-		awk -v s="$spec" 'index($0, s) == 1 && substr($0, length(s) + 1, 1) ~ /[.+-]/')
+	names=$(apt-cache pkgnames linux-image- | sed -n "s/^linux-image-\(.*-$FLAVOUR\)\$/\1/p" |
+		awk -v s="${KERNEL%-"$FLAVOUR"}" 'index($0, s) == 1 && substr($0, length(s) + 1, 1) ~ /[.+-]/')
 	pick=$(grep -F -e "${KERNEL_MARK[$SYSTEMD]}" <<<"$names" || echo "$names")
 	pick=$(sort -V <<<"$pick" | tail -n 1)
 	if [ -z "$pick" ]; then
-		echo "no linux-image-$spec*-cloud-amd64; there are:"
-		apt-cache pkgnames linux-image- | grep -e '-cloud-amd64$' | sort -V
+		echo "no linux-image-$KERNEL*-$FLAVOUR; there are:"
+		apt-cache pkgnames linux-image- | grep -e "-$FLAVOUR\$" | sort -V
 		return 1
 	fi
-	echo "$pick" >"$memo"
+	echo "$pick" >"$(memo)"
 }
 
-# decompress BZIMAGE OUT: the ELF kernel inside (QEMU starts it directly, without BIOS)
+# memo: the file with the version that --kernel stands for
+memo()
+{
+	echo "$LAB/kernel/$SYSTEMD-$KERNEL-$FLAVOUR.version"
+}
+
+# decompress FILE OUT: what QEMU starts directly, without firmware: the ELF kernel in it, or Image of arm64
 decompress()
 {
 	local entry magic tool offset
 
+	if [ "$(head -c 60 "$1" | tail -c 4)" = ARMd ]; then # as it is
+		cp "$1" "$2"
+		return
+	fi
 	for entry in '\x28\xb5\x2f\xfd:zstd' '\xfd7zXZ:xz' '\x02!L\x18:lz4' '\x1f\x8b\x08:gzip'; do
 		magic=${entry%%:*}
 		tool=${entry#*:}
@@ -101,9 +112,10 @@ kernel_fetch()
 # initrd_build KVER OUT: a static init and the few modules it needs, nothing else
 initrd_build()
 {
-	local modules=$LAB/kernel/$1/modules work=$WORK n f
+	local modules=$LAB/kernel/$1/modules work=$WORK n f gnu
 
-	gcc -static -Os -s -Wall -o "$work/init" "$LAB_SRC/guest/init.c"
+	gnu=$(gnu "$ARCH")
+	"$gnu-gcc" -static -Os -s -Wall -o "$work/init" "$LAB_SRC/guest/init.c"
 	mkdir "$work/mods"
 	for n in $INITRD_MODULES; do
 		f=$(find "$modules" -name "$n.ko*" | head -n 1)
@@ -113,7 +125,7 @@ initrd_build()
 		*.zst) zstd -dcq "$f" >"$work/mods/$n.ko" ;;
 		*) cp "$f" "$work/mods/$n.ko" ;;
 		esac
-		strip --strip-debug "$work/mods/$n.ko"
+		"$gnu-strip" --strip-debug "$work/mods/$n.ko"
 		echo "$n.ko" >>"$work/mods/list"
 	done
 	(cd "$work" && find . | cpio -o -H newc --quiet) >"$2.new"

@@ -12,8 +12,8 @@ declare -A SUITE_PACKAGES=(
 	[trixie]="libcurl4t64 libcgroup3 libmicrohttpd12t64"
 )
 
-# rootfs_build SUITE OUT.tar
-rootfs_build()
+# userland SUITE OUT OPTION...: mmdebstrap for a guest
+userland()
 {
 	local suite=$1 out=$2 include m s
 	local -a sources
@@ -25,12 +25,31 @@ rootfs_build()
 	[ -z "$s" ] || sources+=("deb $s $suite-security main")
 	include=$(tr -s ' \n\t' ',' <<<"$GUEST_PACKAGES ${SUITE_PACKAGES[$suite]}")
 	# shellcheck disable=SC2016  # mmdebstrap's shell expands $1, the new root
-	mmdebstrap --variant=minbase --include="${include%,}" \
+	mmdebstrap --include="${include%,}" "${@:3}" \
 		--aptopt='Apt::Install-Recommends "false"' \
 		--dpkgopt='path-exclude=/usr/share/man/*' \
 		--dpkgopt='path-exclude=/usr/share/locale/*' \
 		--dpkgopt='path-exclude=/usr/share/doc/*' \
 		--customize-hook='rm -rf $1/var/lib/apt/lists/* $1/var/cache/apt/*' \
-		"$suite" "$out.new.tar" "${sources[@]}"
-	mv "$out.new.tar" "$out"
+		"$suite" "$out" "${sources[@]}"
+}
+
+# rootfs_build SUITE OUT.tar: of another architecture the packages are only unpacked, over a userland of
+# this machine's: what their scripts would do is there. In QEMU they take an hour on a busy machine.
+rootfs_build()
+{
+	local native root=$WORK/root
+
+	native=$(dpkg --print-architecture)
+	userland "$1" "$2.new.tar" --variant=minbase --architectures="$native"
+	if [ "$ARCH" != "$native" ]; then
+		mkdir "$root"
+		tar -xpf "$2.new.tar" -C "$root"
+		userland "$1" "$WORK/foreign.tar" --variant=extract --architectures="$ARCH" --include='?essential' \
+			--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr
+		tar -xpf "$WORK/foreign.tar" -C "$root" --keep-directory-symlink --no-overwrite-dir
+		rm -r "$root/usr/lib/$(gnu "$native")"
+		tar -cf "$2.new.tar" -C "$root" .
+	fi
+	mv "$2.new.tar" "$2"
 }

@@ -3,17 +3,31 @@
 # The machine: QEMU's arguments, saving its state, running a folder in it.
 # Emulation (TCG) alone is relied on: KVM is absent or broken inside most cloud machines.
 
-# With cmpxchg16b emulated, 6.12 kernels panic at random under QEMU 7.2: hence -cx16.
-CPU=qemu64,-cx16
+# With cmpxchg16b emulated, 6.12 kernels panic at random under QEMU 7.2: hence -cx16. The ARM processor is
+# one with pages of 16 KiB.
+declare -A MACHINE=(
+	[amd64]="qemu-system-x86_64 -machine q35 -cpu qemu64,-cx16"
+	[arm64]="qemu-system-aarch64 -machine virt -cpu neoverse-n1"
+)
+declare -A CONSOLE=([amd64]=ttyS0 [arm64]=ttyAMA0)
 # Time in the machine is counted in instructions (2^SHIFT ns each, 8 by default) and jumps over
 # idleness: a busy host makes a run longer, but steals nothing that the guest could take for a
 # throttled period or a stall.
 ACCEL="tcg,thread=single -icount sleep=off"
-CMDLINE="console=ttyS0 quiet panic=-1 psi=1 nokaslr mitigations=off tsc=reliable no_timer_check
+CMDLINE="quiet panic=-1 psi=1 nokaslr mitigations=off tsc=reliable no_timer_check
 	cgroup_no_v1=all systemd.unified_cgroup_hierarchy=1 systemd.show_status=0 audit=0"
 # The size of /dev/vdb belongs to the saved state; the file is sparse, so this costs nothing.
 INPUT_SIZE=32G
 SAVE_WAIT_SEC=240
+
+# qemu ARGUMENT...: the emulator of the machine
+qemu()
+{
+	local machine
+
+	read -r -a machine <<<"${MACHINE[$ARCH]}"
+	"${machine[0]}" "$@"
+}
 
 # qemu_args DIR DISK SERIAL: sets QEMU; DIR holds in.img, out.tar and log. A saved state is valid
 # only for exactly these arguments, which is why this file is part of its key.
@@ -21,10 +35,9 @@ qemu_args()
 {
 	local dir=$1 disk=$2 serial=$3 words
 
-	read -r -d '' -a words <<<"$CMDLINE ${APPEND:-}" || true
-	# shellcheck disable=SC2054,SC2206  # the commas are QEMU's; ACCEL is several words
-	QEMU=(qemu-system-x86_64 -accel $ACCEL,shift=$SHIFT -cpu "$CPU" -smp "$SMP" -m "$MEM"
-		-machine q35 -nodefaults -no-user-config -display none -vga none -no-reboot
+	read -r -d '' -a words <<<"console=${CONSOLE[$ARCH]} $CMDLINE ${APPEND:-}" || true
+	# shellcheck disable=SC2054,SC2206  # the commas are QEMU's; MACHINE and ACCEL are several words
+	QEMU=(${MACHINE[$ARCH]} -accel $ACCEL,shift=$SHIFT -smp "$SMP" -m "$MEM" -nodefaults -no-user-config -display none -vga none -no-reboot
 		-kernel "$VMLINUX" -initrd "$INITRD" -append "${words[*]}"
 		-drive "file=$disk,if=none,id=d0,format=qcow2,cache=unsafe"
 		-device virtio-blk-pci,drive=d0
