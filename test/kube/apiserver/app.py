@@ -139,7 +139,7 @@ class App:
         if parts[0] == "apis" and len(parts) in (2, 3) and parts[1] in discovery.groups():
             if len(parts) == 2:
                 return discovery.group(parts[1])
-            if parts[2] == "v1":
+            if parts[2] == discovery.version_of(parts[1]):
                 return discovery.resources(parts[1], self.without)
         if parts[0] == "openapi":
             raise status.no_such_path()

@@ -28,8 +28,13 @@ def groups() -> list[str]:
     return sorted({r.group for r in RESOURCES if r.group})
 
 
+def version_of(group_name: str) -> str:
+    """The one that is served."""
+    return next(r.version for r in RESOURCES if r.group == group_name)
+
+
 def _group(name: str) -> Obj:
-    row = {"groupVersion": f"{name}/v1", "version": "v1"}
+    row = {"groupVersion": f"{name}/{version_of(name)}", "version": version_of(name)}
     return {"name": name, "versions": [row], "preferredVersion": row}
 
 
@@ -65,7 +70,7 @@ def resources(group_name: str, without: set[str]) -> Obj:
                    "kind": r.kind, "verbs": GPU}
             rows.append({**row, **SUB_KINDS.get(sub, {})})
     rows = [row for row in rows if row["name"] not in without]
-    name = f"{group_name}/v1" if group_name else "v1"
+    name = f"{group_name}/{version_of(group_name)}" if group_name else "v1"
     out: Obj = {"kind": "APIResourceList", "groupVersion": name, "resources": rows}
     if group_name:
         out["apiVersion"] = "v1"
@@ -76,7 +81,7 @@ def openapi_paths() -> Obj:
     """Enough of /openapi/v3 for kubectl to learn that the server validates fields itself."""
     out = {}
     for name in [""] + groups():
-        path = f"apis/{name}/v1" if name else "api/v1"
+        path = f"apis/{name}/{version_of(name)}" if name else "api/v1"
         out[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash=1"}
     return {"paths": out}
 
@@ -84,7 +89,7 @@ def openapi_paths() -> Obj:
 def openapi(group_name: str) -> Obj:
     paths: Obj = {}
     schemas: Obj = {}
-    base = f"/apis/{group_name}/v1" if group_name else "/api/v1"
+    base = f"/apis/{group_name}/{version_of(group_name)}" if group_name else "/api/v1"
     parameters = [{"name": n, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
                   for n in ("dryRun", "fieldManager", "fieldValidation", "force")]
     for r in RESOURCES:
