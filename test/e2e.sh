@@ -14,15 +14,19 @@ US=$'\x1f' RS=$'\x1e'
 
 # NAME|WHAT IT SHOWS; the function is scenario_NAME.
 SCENARIOS=(
-	"optin|a throttled pod is left alone until it is annotated, then gets the CPU that it wants"
+	"optin|a throttled pod is left alone until it is annotated, then gets the CPU that it wants, at once"
 	"cpu|a throttled pod gets the CPU that it wants; its spec follows, nothing is restarted"
-	"memory|a pod grows to three times its memory limit; its spec follows, no kill"
+	"memory|a pod grows to three times its memory limit: no kill, and it is not held up; its spec follows"
 	"owner|the owner resizes the CPU of a pod while its memory grows: no kill"
 	"optout|the annotation goes: the original limits return, in the cgroup and in the spec"
-	"undo|mode Off for all pods: the original limits return"
+	"undo|mode Off for all pods: the original limits return, of one whose spec never had others, too"
 	"guaranteed|a Guaranteed pod grows: memory request and limit rise together, it stays Guaranteed"
 	"requests|RequestsAndLimits: the request of CPU follows its limit"
 	"unlimited|RequestsOnly: the request of a container without limits follows use"
+	"decrease|a pod that uses a tenth of its CPU limit gets a lower one; its spec follows"
+	"quota|a ResourceQuota refuses the higher limit: what it allows returns in the cgroup, an Event says so"
+	"hpa|a HorizontalPodAutoscaler on CPU beside it: limits are sized, requests stay"
+	"history|a workload's pod on another node starts with what is known of it (needs two nodes)"
 	"budget|a PodDisruptionBudget that allows none: sized all the same, not evicted"
 	"restart|the agent's pod is deleted while a pod grows: no kill, the next one sizes it"
 )
@@ -33,7 +37,8 @@ usage()
 	usage: test/e2e.sh [OPTION]... [NAME]...
 	Runs scenarios (default: all) as pods in a cluster where vscaled is installed, the overlay auto or one
 	like it, and says PASS, FAIL or SKIP for each. Needs kubectl 1.32 and the right to make a namespace. All
-	pods run on one node, in a namespace of their own that is removed at the end, also after Ctrl-C.
+	pods run on one node (history: two), in a namespace of their own, and NAME-quota and NAME-hpa, which are
+	removed at the end, also after Ctrl-C.
 	  --kubeconfig FILE  as kubectl's
 	  --namespace NAME   of the pods; must not exist yet (default: vscaled-e2e-NUMBER)
 	  --image IMAGE      with $PROGRAMS/burn and grow (default: the image of the agent)
@@ -51,7 +56,7 @@ PATIENCE_SEC=300
 kubeconfig='' ns='' image='' node='' slow='' json='' keep=''
 names=() results=()
 work='' watcher='' config='' agent_pod=''
-declare -A pod=() line=() part=() fd=() followers=() # by pod; pod: "NAME.FIELD"
+declare -A pod=() line=() part=() fd=() followers=() space=() # by pod; pod: "NAME.FIELD"
 exec {never}<> <(:) # reading it times out: a pause without a process
 
 die()
@@ -279,7 +284,8 @@ take_pod()
 	done
 }
 
-# What a load program says: the last value of each, got in hundredths of a CPU.
+# What a load program says: the last value of each; got, and most of it so far, in hundredths of a CPU, and
+# the highest CPU limit so far.
 take_line()
 {
 	local word
@@ -288,7 +294,10 @@ take_line()
 	for word in $2; do
 		[[ $word != *=* ]] || pod[$1.${word%%=*}]=${word#*=}
 	done
-	[[ $2 != *got=* ]] || pod[$1.got]=$((10#${pod[$1.got]/./}))
+	[ "${pod[$1.cpu_milli]:-0}" -le "${pod[$1.high]:-0}" ] || pod[$1.high]=${pod[$1.cpu_milli]}
+	[[ $2 == *got=* ]] || return 0
+	pod[$1.got]=$((10#${pod[$1.got]/./}))
+	[ "${pod[$1.got]}" -le "${pod[$1.most]:-0}" ] || pod[$1.most]=${pod[$1.got]}
 }
 
 look()
@@ -363,6 +372,7 @@ state()
 
 # pod_json NAME ANNOTATIONS RESOURCES COMMAND...: ANNOTATIONS as JSON without braces, RESOURCES as
 # "REQUEST/LIMIT REQUEST/LIMIT" of CPU and memory, - is none. Of the restricted security standard.
+# POD_NS, POD_NODE, POD_APP and POD_OWNER replace namespace, node, label and owners.
 pod_json()
 {
 	local cpu memory command='' word requests limits
@@ -376,8 +386,9 @@ pod_json()
 	command=${command/\"/\"$PROGRAMS/}
 	cat <<-J
 	{"apiVersion":"v1","kind":"Pod","metadata":{"name":"$1","namespace":"${POD_NS:-$ns}",
-	"labels":{"app.kubernetes.io/instance":"$ns","app":"$1"},"annotations":{$2}},
-	"spec":{"nodeName":"$node","serviceAccountName":"e2e","automountServiceAccountToken":false,
+	"labels":{"app.kubernetes.io/instance":"$ns","app":"${POD_APP:-$1}"},"annotations":{$2},
+	"ownerReferences":${POD_OWNER:-[]}},
+	"spec":{"nodeName":"${POD_NODE:-$node}","serviceAccountName":"e2e","automountServiceAccountToken":false,
 	"terminationGracePeriodSeconds":1,"enableServiceLinks":false,
 	"securityContext":{"runAsNonRoot":true,"runAsUser":65534,"runAsGroup":65534,"seccompProfile":{"type":"RuntimeDefault"}},
 	"containers":[{"name":"main","image":"$image","imagePullPolicy":"IfNotPresent","command":[$command],
@@ -401,6 +412,7 @@ pod_run()
 	pod_json "$@" | kube create -f - >"$work/out" 2>&1 ||
 		{ why="pod $1 is not made: $(tail -n 1 "$work/out")"; return 1; }
 	pods+=("$1")
+	space[$1]=${POD_NS:-$ns}
 	expect "pod $1 is ready" 180 is "$1.ready" = True || return
 	pod_follow "$1"
 }
@@ -436,7 +448,9 @@ pods_end()
 		[ -z "$in" ] || exec {in}<&-
 		unset "fd[$name]" "followers[$name]"
 	done
-	[ -n "$keep" ] || kube -n "${POD_NS:-$ns}" delete pod "${pods[@]}" --wait=false >/dev/null 2>&1 &
+	for name in "${pods[@]}"; do
+		[ -n "$keep" ] || kube -n "${space[$name]}" delete pod "$name" --wait=false >/dev/null 2>&1 &
+	done
 	pods=()
 }
 
@@ -456,6 +470,12 @@ settled()
 says()
 {
 	[[ ${pod[$1.status]} == *"$2"* ]]
+}
+
+# event_says NAMESPACE REASON TEXT
+event_says()
+{
+	[[ $(kube -n "$1" get events -o "jsonpath={.items[?(@.reason==\"$2\")].message}" 2>/dev/null) == *"$3"* ]]
 }
 
 says_nothing()
@@ -484,7 +504,13 @@ patient()
 }
 
 ON="\"$MODE\":\"Auto\""
+BOTH="$ON,\"vscaled.dev/controlled-values\":\"RequestsAndLimits\""
 HUNGRY=(burn -L -d 80)
+# A throttled period is answered within a quarter of a second; a review, which raises limits too, comes
+# every 10 s.
+REFLEX_MS=1000
+# Growth that is raised for in time is not held up for longer than the kubelet takes.
+STALL_MS=1000
 
 # wants_cpu NAME [ANNOTATIONS [RESOURCES]]: a pod of 200m that wants 800m
 wants_cpu()
@@ -500,20 +526,22 @@ cpus()
 	printf '%d.%02d' $((pod[$1.got] / 100)) $((pod[$1.got] % 100))
 }
 
+# The load wants 400m, then nothing while the annotation is on its way, then 800m.
 scenario_optin()
 {
-	local start
-
-	wants_cpu optin '"example.com/owner":"e2e"' || return
-	expect "throttled as its limit says" 30 all "is optin.t -ge 3" "is optin.got -le 30" || return
+	pod_run optin '"example.com/owner":"e2e"' "20m/200m 16Mi/64Mi" burn -L -d 40 -s 3:1 -s 16:80 || return
+	expect "it has run for a while" 30 is optin.t -ge 3 || return
+	check "throttled as its limit says" all "is optin.most -ge 15" "is optin.most -le 30" || return
 	check "its limit is untouched" all "is optin.cpu_milli -eq 200" "is optin.cpu -eq 200" || return
 	check "it has no status annotation" says_nothing optin || return
-	start=${pod[optin.t]}
 	pod_annotate optin $MODE=Auto || return
+	look
+	check "it was annotated before it wants more" is optin.t -lt 16 || return
 	expect "it gets the CPU that it wants" 40 is optin.got -ge 72 || return
+	check "its limit was raised within $REFLEX_MS ms" is optin.raised_ms -le $REFLEX_MS || return
 	check "its limit is not above twice that" is optin.cpu_milli -le 1600 || return
 	unharmed optin || return
-	why="$(cpus optin) CPUs $((${pod[optin.t]} - start)) s after the annotation, limit 200m -> ${pod[optin.cpu_milli]}m"
+	why="$(cpus optin) CPUs, the first raise after ${pod[optin.raised_ms]} ms, limit 200m -> ${pod[optin.cpu_milli]}m"
 }
 
 scenario_cpu()
@@ -544,8 +572,9 @@ grows()
 
 scenario_memory()
 {
-	pod_run memory "$ON" "20m/500m 32Mi/96Mi" grow -L 48+8 300@15+100000 || return
+	pod_run memory "$ON" "20m/500m 32Mi/96Mi" grow -L 48+8 300@25+100000 || return
 	grows memory 90 || return
+	check "it was held up for at most $STALL_MS ms" is memory.max_stall_ms -le $STALL_MS || return
 	expect "the spec has the limit" "$(spec_time)" is memory.memory -ge $((300 << 20)) || return
 	expect "the kubelet has carried it out" 60 all "settled memory" \
 		"is memory.status_memory -ge $((300 << 20))" || return
@@ -598,15 +627,19 @@ scenario_optout()
 	why="limit and spec are 200m again"
 }
 
+# CPU of a Guaranteed pod is in the cgroup alone: no resize of its spec puts it back.
 scenario_undo()
 {
 	wants_cpu undo || return
-	expect "it is sized" 40 is undo.cpu_milli -ge 720 || return
-	expect "its spec is, too" "$(spec_time)" is undo.cpu -ge 720 || return
+	wants_cpu undo-fixed "$ON" "200m/200m 64Mi/64Mi" || return
+	expect "they are sized" 40 all "is undo.cpu_milli -ge 720" "is undo-fixed.cpu_milli -ge 720" || return
+	expect "the spec of one is, too" "$(spec_time)" is undo.cpu -ge 720 || return
+	check "that of the Guaranteed one is not" is undo-fixed.cpu -eq 200 || return
 	kube -n "$ns" annotate --overwrite pods --all $MODE=Off >"$work/out" 2>&1
-	expect "its original limits" "$(spec_time)" originals undo 200 64 || return
+	expect "their original limits" "$(spec_time)" all "originals undo 200 64" "originals undo-fixed 200 64" || return
 	unharmed undo || return
-	why="limit and spec are 200m again"
+	unharmed undo-fixed || return
+	why="limits and specs are 200m again"
 }
 
 scenario_guaranteed()
@@ -631,7 +664,7 @@ request_time()
 scenario_requests()
 {
 	patient "$(request_time)" || return
-	wants_cpu requests "$ON,\"vscaled.dev/controlled-values\":\"RequestsAndLimits\"" || return
+	wants_cpu requests "$BOTH" || return
 	expect "the request follows use" "$(request_time)" is requests.request_cpu -ge 400 || return
 	check "it is not above the limit" is requests.request_cpu -le "${pod[requests.cpu]}" || return
 	unharmed requests || return
@@ -646,6 +679,103 @@ scenario_unlimited()
 	check "it has no limit" [ -z "${pod[unlimited.cpu]}${pod[unlimited.memory]}" ] || return
 	unharmed unlimited || return
 	why="request 20m -> ${pod[unlimited.request_cpu]}m"
+}
+
+# decrease_time: seconds until a CPU limit must have fallen
+decrease_time()
+{
+	echo $(($(clock startQuiet 300) + $(clock recentWindow 600) + $(clock confidenceAfter 86400) / 2 + 60))
+}
+
+scenario_decrease()
+{
+	patient "$(decrease_time)" || return
+	pod_run decrease "$ON" "20m/1 16Mi/64Mi" burn -L -d 10 || return
+	expect "its limit falls" "$(decrease_time)" is decrease.cpu_milli -le 700 || return
+	expect "its spec follows" $(($(spec_time) + $(clock downInterval 300))) is decrease.cpu -le 700 || return
+	check "the request stays" is decrease.request_cpu -eq 20 || return
+	expect "it gets what it wants" 10 is decrease.got -ge 9 || return
+	unharmed decrease || return
+	why="$(cpus decrease) CPUs, limit 1000m -> ${pod[decrease.cpu_milli]}m, spec ${pod[decrease.cpu]}m"
+}
+
+# The quota counts when its controller has filled its status.
+quota_counts()
+{
+	[ -n "$(kube -n "$1" get resourcequota e2e -o 'jsonpath={.status.hard.limits\.cpu}' 2>/dev/null)" ]
+}
+
+scenario_quota()
+{
+	local POD_NS=$ns-quota
+
+	namespace_make "$POD_NS" "{\"apiVersion\":\"v1\",\"kind\":\"ResourceQuota\",\"metadata\":{\"name\":\"e2e\",
+		\"namespace\":\"$POD_NS\"},\"spec\":{\"hard\":{\"limits.cpu\":\"300m\"}}}" ||
+		{ why="no quota: $(tail -n 1 "$work/out")"; return 1; }
+	expect "the quota counts" 60 quota_counts "$POD_NS" || return
+	wants_cpu quota || return
+	expect "its limit rises in the cgroup" 40 is quota.high -ge 400 || return
+	expect "it goes back to what the quota allows" "$(spec_time)" is quota.cpu_milli -le 300 || return
+	expect "an Event says so" 60 event_says "$POD_NS" ResizeRefused "exceeded quota" || return
+	check "the spec is the owner's" is quota.cpu -eq 200 || return
+	unharmed quota || return
+	why="limit 200m -> ${pod[quota.high]}m -> ${pod[quota.cpu_milli]}m, Event ResizeRefused"
+}
+
+# Its target is nothing that is known to own pods, and so may be above any pod of its namespace. Beside
+# it a pod in another namespace: when the request of that one has moved, this one's would have, too.
+scenario_hpa()
+{
+	local alone=$ns-hpa
+
+	patient "$(request_time)" || return
+	[[ ! $config =~ autoscalers:\ *false ]] || { skip "kubernetes.autoscalers is false"; return; }
+	namespace_make "$alone" "{\"apiVersion\":\"autoscaling/v2\",\"kind\":\"HorizontalPodAutoscaler\",
+		\"metadata\":{\"name\":\"e2e\",\"namespace\":\"$alone\"},\"spec\":{\"minReplicas\":1,\"maxReplicas\":2,
+		\"scaleTargetRef\":{\"apiVersion\":\"e2e.vscaled.dev/v1\",\"kind\":\"Load\",\"name\":\"hpa\"},
+		\"metrics\":[{\"type\":\"Resource\",\"resource\":{\"name\":\"cpu\",
+		\"target\":{\"type\":\"Utilization\",\"averageUtilization\":50}}}]}}" ||
+		{ why="no HorizontalPodAutoscaler: $(tail -n 1 "$work/out")"; return 1; }
+	POD_NS=$alone wants_cpu hpa "$BOTH" || return
+	wants_cpu hpa-none "$BOTH" || return
+	expect "the request of the other one moves" "$(request_time)" is hpa-none.request_cpu -ge 400 || return
+	expect "the spec has the limit" "$(spec_time)" is hpa.cpu -ge 720 || return
+	check "its request stays" is hpa.request_cpu -eq 20 || return
+	unharmed hpa || return
+	why="limit 200m -> ${pod[hpa.cpu]}m, request 20m; without it 20m -> ${pod[hpa-none.request_cpu]}m"
+}
+
+# other_node: one with a ready agent
+other_node()
+{
+	local one
+
+	for one in "${!agents[@]}"; do
+		[ "$one" = "$node" ] || { echo "$one" && return; }
+	done
+	return 1
+}
+
+# Ten minutes of use on one node are what a start on another one counts with. The account is the owner of
+# both pods: one workload, and nothing else would make more of them.
+scenario_history()
+{
+	local POD_NODE='' POD_APP=history POD_OWNER='' uid second
+
+	second=$(other_node) || { skip "one node with vscaled: the history is to come from another one"; return; }
+	patient $((660 + $(clock statusInterval 600) + $(request_time))) || return
+	uid=$(kube -n "$ns" get serviceaccount e2e -o 'jsonpath={.metadata.uid}' 2>"$work/out") ||
+		{ why="no account: $(tail -n 1 "$work/out")"; return 1; }
+	POD_OWNER="[{\"apiVersion\":\"v1\",\"kind\":\"ServiceAccount\",\"name\":\"e2e\",\"uid\":\"$uid\",\"controller\":true}]"
+	wants_cpu history-1 "$BOTH" || return
+	expect "the request follows use" "$(request_time)" is history-1.request_cpu -ge 400 || return
+	expect "ten minutes of use" 700 is history-1.t -ge 660 || return
+	expect "they are published" "$(($(clock statusInterval 600) + 30))" says history-1 '"confidence"' || return
+	POD_NODE=$second
+	pod_run history-2 "$BOTH" "20m/200m 16Mi/64Mi" burn -L -d 1 || return
+	expect "the second one's request is sized without use" 120 is history-2.request_cpu -ge 400 || return
+	unharmed history-2 || return
+	why="request 20m -> ${pod[history-2.request_cpu]}m on $POD_NODE, as on $node, before any use"
 }
 
 scenario_budget()

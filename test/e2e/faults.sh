@@ -23,5 +23,5 @@ for fault; do
 	echo "built: $fault"
 done
 cp "$here/faults-run" "$out/lab/run"
-echo 1800 >"$out/lab/timeout"
+echo 3600 >"$out/lab/timeout"
 exec "$root/test/lab.sh" run "$out/lab" "$out/result" --install "${BUILD:-$root/build/release}"

@@ -339,12 +339,41 @@ daemonset_status()
 		'{"status":{"desiredNumberScheduled":1,"numberReady":1}}' application/merge-patch+json >/dev/null
 }
 
-# daemonset_keep: what its controller does, for ever: its status, and a pod for one that went
+# keepers_end PID...: of functions that stand for controllers. A job that is killed may have its turn
+# (kube_query).
+keepers_end()
+{
+	touch /run/keepers.end
+	wait "$@"
+}
+
+keeps()
+{
+	pause 1 && [ ! -e /run/keepers.end ]
+}
+
+# daemonset_keep: what its controller does, until keepers_end: its status, and a pod for one that went
 daemonset_keep()
 {
 	daemonset_status
-	while pause 1; do
+	while keeps; do
 		KUBE_NS=$AGENT_NS pod_gone vscaled-node1 && agent_pod
+	done
+}
+
+# quota_keep: what its controller does for a quota in a namespace without pods, until keepers_end
+quota_keep()
+{
+	local path body
+
+	while keeps; do
+		kapi GET /api/v1/resourcequotas >/run/quotas || continue
+		jq -r '.items[] | select(.metadata.name == "e2e" and .status.hard == null) |
+			"/api/v1/namespaces/\(.metadata.namespace)/resourcequotas/e2e/status " +
+			({status: {hard: .spec.hard, used: (.spec.hard | map_values("0"))}} | tojson)' /run/quotas |
+			while read -r path body; do
+				kapi PATCH "$path" "$body" application/merge-patch+json >/dev/null
+			done
 	done
 }
 

@@ -17,7 +17,7 @@ agent_sized()
 	cat >/lab/out/vscaled.yaml <<-Y
 	apiVersion: config.vscaled.dev/v1alpha1
 	kind: VscaledConfiguration
-	clocks: {reviewInterval: 1s, stateInterval: 2s}
+	clocks: {reviewInterval: ${REVIEW:-1s}, stateInterval: 2s}
 	http: {listen: ":9753"}
 	kubernetes:
 	  enabled: true
