@@ -343,8 +343,8 @@ void control_plan_mem(struct control *c, const struct control_context *x, enum k
 	plan_add(x->plan, &step);
 }
 
-/* The API server refused the held limit: it is lowered by a trial, whatever scale-down and history
- * say.
+/* The API server refused the held limit: it is lowered by a trial, whatever scale-down says, to
+ * what history asks for within unratifiedCeiling.
  */
 static bool above_refused(const struct control *c)
 {
