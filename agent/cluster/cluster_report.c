@@ -243,8 +243,10 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 	if (!back) {
 		/* With systemd's headroom in the file use can pass the held limit; the spec must
 		 * not stay below. */
-		memory->held = MAX(memory->held,
-				   MIN(round_up(ret->use_bytes, c->page_bytes), memory->actual));
+		uint64_t used = round_up(ret->use_bytes, c->page_bytes);
+		uint64_t needed = MIN(used, memory->actual);
+
+		memory->held = MAX(memory->held, needed);
 		memory->restart_to = restart_to(m);
 	} else if (memory->actual == memory->original_limit) {
 		/* Use cannot exceed the limit in the cgroup: the spec needs no more. */

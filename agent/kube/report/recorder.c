@@ -390,10 +390,11 @@ static void on_answer(void *arg, const struct kube_answer *a)
 			holds_add(&r->held, e->space, add_sat(now, FORBIDDEN_FOR), now);
 		remove_entry(r, e);
 	} else {
+		usec_t pause = MIN(answer.retry_after_usec, FORBIDDEN_FOR);
+
 		if (e->asked == 0)
 			e->name[0] = '\0';
-		e->not_before =
-			add_sat(now, MAX(MIN(answer.retry_after_usec, FORBIDDEN_FOR), TRY_PAUSE));
+		e->not_before = add_sat(now, MAX(pause, TRY_PAUSE));
 		if (answer.kind == REPORT_ANSWER_SLOW_DOWN)
 			holds_add(&r->held, e->space, e->not_before, now);
 	}
