@@ -242,26 +242,28 @@ tidy=(-E '^lint_(format|tidy)$') image=(-E '^deploy_image$') cluster=()
 [ -z "$ci" ] || tidy=(-E '^lint_format$') image=() cluster=(-E '^test_cluster')
 tests format dev -R '^lint_format$'
 tests lint dev -L '^lint$' "${tidy[@]}"
-if [ -n "$ci" ]; then
-	lab_start=$SECONDS
-	lab &
-	lab_pid=$!
-else
+if [ -z "$ci" ]; then
 	# CI runs these with sanitizers, and on Debian 13.
 	for label in unit vectors fake; do
 		tests $label dev -L "^$label\$" -LE '^(lint|full)$' -j "$jobs"
 	done
+fi
+# These wait for the daemon's clock most of the time, and nothing else runs beside them.
+tests kube dev -L '^kube$' -LE '^full$' "${cluster[@]}" -j $((4 * jobs))
+[ -z "$ci" ] || tests "asan kube" asan -L '^kube$' -LE '^full$' -E '^(kube_|kubelet_)' -j $((3 * jobs))
+if [ -n "$full" ] && has full dev; then
+	tests "long runs" dev -L '^full$' -LE '^lab$' -j "$jobs"
+fi
+if [ -n "$ci" ]; then
+	lab_start=$SECONDS
+	lab &
+	lab_pid=$!
 fi
 for label in fuzz deploy; do
 	if has $label dev; then
 		tests $label dev -L "^$label\$" -LE '^full$' "${image[@]}" -j "$jobs"
 	fi
 done
-# These wait for the daemon's clock most of the time.
-tests kube dev -L '^kube$' -LE '^full$' "${cluster[@]}" -j $((4 * jobs))
-if [ -n "$full" ] && has full dev; then
-	tests "long runs" dev -L '^full$' -LE '^lab$' -j "$jobs"
-fi
 if [ -n "$ci" ]; then
 	in_debian "Debian 13" trixie-release '^metrics_prom' # Prometheus is the host's
 	# QEMU has no bpf() and not the memory of a process, and it is slow.
@@ -269,7 +271,6 @@ if [ -n "$ci" ]; then
 		'^(metrics_prom|test_metrics_server$|test_http_crowd$|test_scan|docs_commands$|ctl_completion$)' --arch arm64
 	tests asan asan -L '^(unit|vectors|fake|fuzz)$' -LE '^(lint|full)$' -j "$jobs"
 	tests fuzzers fuzz -L '^fuzz$' -j "$jobs"
-	tests "asan kube" asan -L '^kube$' -LE '^full$' -E '^(kube_|kubelet_)' -j $((3 * jobs))
 	wait "$lab_pid"
 	judge lab "$lab_start"
 	retries build/release/lab/retried
