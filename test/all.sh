@@ -196,10 +196,11 @@ lab()
 
 	[ -z "$full" ] || long=()
 	renice -n 5 $BASHPID >/dev/null
-	# A scenario whose machine is not there says so.
+	# Without a machine its log stays, in which no test was run: judge() counts that as failed.
+	: >"$logs/lab.log"
 	for version in 252 257; do
-		"$here/lab.sh" build --systemd $version || true
-	done >"$logs/lab-machines.log" 2>&1
+		"$here/lab.sh" build --systemd $version >>"$logs/lab.log" 2>&1 || return 0
+	done
 	# One emulated machine in a hundred is late for a reason of its own. CI tries those again, and
 	# those only: see assert_time in test/lab/kit/lib.sh.
 	[ -z "${CI:-}" ] || export VSCALED_RETRY_LATE=1

@@ -238,8 +238,8 @@ static void grant_namespaces(void)
 			      "\"verbs\":[\"get\",\"list\",\"watch\",\"patch\",\"create\"]}]}"));
 }
 
-/* One 403 on the list of namespaces: their annotations hold, and are read again within minutes. */
-static void test_namespaces_stay(void)
+/* Sized by the annotations of its namespace. */
+static void begin_namespaces(void)
 {
 	open_rig(", namespaceAnnotations: true");
 	crig_pod(&c, DRIVER_CGROUPFS, "web-0", NULL);
@@ -247,6 +247,12 @@ static void test_namespaces_stay(void)
 	grant_namespaces();
 	crig_start(&c);
 	CHECK(crig_until(&c, 240, burn_699, is_at_700));
+}
+
+/* One 403 on the list of namespaces: their annotations hold, and are read again within minutes. */
+static void test_namespaces_stay(void)
+{
+	begin_namespaces();
 	crig_fault(&c, "403", BY_SPACES ",\"count\":1");
 	check_asked_again("/api/v1/namespaces?", &c.rig.loop->cluster->namespaces_list.ask_at, 403,
 			  burn_699);
@@ -259,12 +265,7 @@ static void test_namespaces_stay(void)
 /* Refused since a restart: what the namespace's annotations had sized stays as it is. */
 static void test_namespaces_restart(const char *kind)
 {
-	open_rig(", namespaceAnnotations: true");
-	crig_pod(&c, DRIVER_CGROUPFS, "web-0", NULL);
-	set_namespace("700m");
-	grant_namespaces();
-	crig_start(&c);
-	CHECK(crig_until(&c, 240, burn_699, is_at_700));
+	begin_namespaces();
 	rig_stop(&c.rig);
 	crig_fault(&c, kind, BY_SPACES ",\"count\":-1");
 	crig_start(&c);
