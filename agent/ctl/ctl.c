@@ -5,7 +5,6 @@
 #include "agent/base/read_whole.h"
 #include "agent/base/revision.h"
 #include "agent/config/config.h"
-#include "policy/backtest/backtest.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -15,33 +14,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-static int ctl_version(const struct ctl *c);
-static int ctl_help(const struct ctl *c);
-
-/* clang-format off */
-const struct ctl_command ctl_commands[CTL_COMMAND_COUNT] = {
-	{"status",       "",            "the daemon itself: configuration, state, host, cost",  OPTION_OUTPUT,               0, 0, ctl_status},
-	{"list",         "",            "every unit and container that is sized, one per line", OPTION_OUTPUT | OPTION_WIDE | OPTION_NAMESPACE, 0, 0, ctl_list},
-	{"top",          "",            "use inside limits, pressure and changes, live",         OPTION_TOP,                  0, 0, ctl_top},
-	{"explain",      "NAME",        "why a unit or container has its limits, and what comes next", OPTION_OUTPUT,               1, 1, ctl_explain},
-	{"report",       "[FILE...]",   "requests against use by workload, and what is reclaimable", OPTION_OUTPUT | OPTION_WIDE | OPTION_NAMESPACE | OPTION_SHEET, 0, INT_MAX, ctl_report},
-	{"pause",        "[NAME]",      "stop changing the limits of one, or of all",       0,                           0, 1, ctl_pause},
-	{"resume",       "[NAME]",      "change limits again, after pause or restore",                                0,                           0, 1, ctl_resume},
-	{"restore",      "--all|NAME",  "restore the original limits, also without the daemon",  OPTION_ALL | OPTION_FORCE | OPTION_OUTPUT, 0, 1, ctl_restore},
-	{"lift",         "",            "remove a memory.high that a killed daemon has left",   0,                           0, 0, ctl_lift},
-	{"doctor",       "",            "what this host lacks, and how to provide it",             OPTION_OUTPUT,               0, 0, ctl_doctor},
-	{"config check", "[FILE]",      "whether a configuration is valid",                     0,                           0, 1, ctl_config_check},
-	{"config show",  "",            "the configuration in effect",                          OPTION_OUTPUT,               0, 0, ctl_config_show},
-	{"backtest",     "FILE...",     "what each policy would have cost on recorded use",     OPTION_OUTPUT | OPTION_BACKTEST | OPTION_PAGE, 1, INT_MAX, ctl_backtest},
-	{"history",      "NAME",        "use and limits of the last hours as charts; --verify: check the stored history", OPTION_OUTPUT | OPTION_VERIFY | OPTION_RECORDING | OPTION_PAGE, 0, 1, ctl_history},
-	{"record dump",  "[NAME]",      "contents of the flight recorder: all containers, or each record of one", OPTION_OUTPUT | OPTION_RECORDING | OPTION_CSV, 0, 1, ctl_record_dump},
-	{"record replay", "[NAME]",     "repeat the recorded calls of the laws, and compare the decisions", OPTION_OUTPUT | OPTION_RECORDING, 0, 1, ctl_record_replay},
-	{"import vpa",   "[FILE]",      "read the history of the Vertical Pod Autoscaler; the daemon must not run", OPTION_OUTPUT | OPTION_IMPORT | OPTION_FORCE, 0, 1, ctl_import_vpa},
-	{"version",      "",            "the version of vscalectl",                             0,                           0, 0, ctl_version},
-	{"help",         "",            "this text",                                            0,                           0, 0, ctl_help},
-};
-/* clang-format on */
 
 /* Values of getopt_long() from here on are rows of option_infos. */
 #define LETTERS 256
@@ -81,7 +53,7 @@ static const struct option_info option_infos[] = {
 	{"sort",              0,   "KEY",     OPTION_TOP,       TEXT(sort),           "top: order: cpu, memory, pressure, slack, age or name"},
 	{"delay",             'd', "SECONDS", OPTION_TOP,       NUMBER(delay_msec), 1, 3600, 1000, "-d: top: seconds between frames, 1 by default"},
 	{"count",             0,   "N",       OPTION_TOP,       NUMBER(frames), 1, UINT32_MAX, 1, "top: number of frames; without a terminal 1"},
-	{"cpus",              0,   "N",       OPTION_BACKTEST,  NUMBER(cpus), 1, BACKTEST_CPUS_MAX, 1, "backtest: CPUs of the recorded machine, 1 to 16"},
+	{"cpus",              0,   "N",       OPTION_BACKTEST,  NUMBER(cpus), 1, CTL_CPUS_MAX, 1, "backtest: CPUs of the recorded machine, 1 to 16"},
 	{"seed",              0,   "N",       OPTION_BACKTEST,  NUMBER(seed), 0, UINT64_MAX, 1, "backtest: seed of the demand model, 1 by default"},
 	{"socket",            0,   "PATH",    0,                TEXT(socket),            "socket of the daemon"},
 	{"state-directory",   0,   "DIR",     0,                TEXT(state_directory),   "directory of original limits and lock"},
@@ -117,20 +89,18 @@ int ctl_fail(const struct ctl *c, int code, const char *hint, const char *format
 	return code;
 }
 
-static int ctl_version(const struct ctl *c)
+int ctl_version(const struct ctl *c)
 {
 	fprintf(c->out, "vscalectl " VSCALED_VERSION " (%s)\n", vscaled_revision);
 	return CTL_OK;
 }
 
-static int ctl_help(const struct ctl *c)
+int ctl_help(const struct ctl *c)
 {
 	char left[64];
 
 	fprintf(c->out, "vscalectl COMMAND [OPTIONS]\n\nCommands\n");
-	for (size_t i = 0; i < CTL_COMMAND_COUNT; i++) {
-		const struct ctl_command *k = &ctl_commands[i];
-
+	for (const struct ctl_command *k = c->commands; k->name != NULL; k++) {
 		snprintf(left, sizeof(left), "%s %s", k->name, k->arguments);
 		fprintf(c->out, "  %-24s %s\n", left, k->summary);
 	}
@@ -147,13 +117,14 @@ static int ctl_help(const struct ctl *c)
 	return CTL_OK;
 }
 
-void ctl_default(struct ctl *ret)
+void ctl_default(struct ctl *ret, const struct ctl_command *commands)
 {
 	const char *no_color = getenv("NO_COLOR");
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	*ret = (struct ctl){
+		.commands = commands,
 		.config = CONFIG_PATH,
 		.root = "",
 		.seed = 1,
@@ -242,6 +213,8 @@ static int take_options(struct ctl *c, int argc, char **argv, unsigned *ret_seen
 		*ret_seen |= o->option;
 		r = o->take(c, o, optarg);
 	}
+	c->words = argv;
+	c->words_count = argc;
 	c->arguments = argv + optind;
 	c->argument_count = argc - optind;
 	return r;
@@ -250,9 +223,7 @@ static int take_options(struct ctl *c, int argc, char **argv, unsigned *ret_seen
 /* Finds the command that the first words name, and removes them from the arguments. */
 static const struct ctl_command *take_command(struct ctl *c)
 {
-	for (size_t i = 0; i < CTL_COMMAND_COUNT; i++) {
-		const struct ctl_command *k = &ctl_commands[i];
-
+	for (const struct ctl_command *k = c->commands; k->name != NULL; k++) {
 		const char *space = strchr(k->name, ' ');
 		size_t first = space ? (size_t)(space - k->name) : strlen(k->name);
 		int words = space ? 2 : 1;
@@ -300,13 +271,10 @@ static int no_such_command(const struct ctl *c)
 	char hint[128] = "see: vscalectl help";
 	size_t length = 0;
 
-	for (size_t i = 0; word != NULL && i < CTL_COMMAND_COUNT; i++) {
-		const char *name = ctl_commands[i].name;
-
-		if (strncmp(name, word, strlen(word)) == 0 && name[strlen(word)] == ' ')
+	for (const struct ctl_command *k = c->commands; word != NULL && k->name != NULL; k++)
+		if (strncmp(k->name, word, strlen(word)) == 0 && k->name[strlen(word)] == ' ')
 			length += (size_t)snprintf(hint + length, sizeof hint - length, "%s%s",
-						   length > 0 ? ", or: " : "say: ", name);
-	}
+						   length > 0 ? ", or: " : "say: ", k->name);
 	if (word == NULL)
 		return ctl_fail(c, CTL_USAGE, hint, "which command?");
 	return ctl_fail(c, CTL_USAGE, hint, "no such command: %s%s%s", word,

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+struct ctl_command;
 struct lock;
 struct restore_units;
 
@@ -31,6 +32,9 @@ enum ctl_output {
 };
 
 struct ctl {
+	const struct ctl_command *commands;
+	char **words; /* the command line, options first */
+	int words_count;
 	const char *socket;
 	const char *state_directory;
 	const char *runtime_directory;
@@ -98,19 +102,22 @@ enum ctl_option_bit {
 	OPTION_IMPORT = 1 << 12, /* dry-run, optional, workload */
 };
 
-#define CTL_COMMAND_COUNT 19
-extern const struct ctl_command ctl_commands[CTL_COMMAND_COUNT];
+/* The largest machine that backtest models. */
+#define CTL_CPUS_MAX 16
+
+/* Of vscalectl. A table ends with an empty row. */
+extern const struct ctl_command ctl_commands[];
 
 /* The values without any option: streams, clock, the environment's folders. */
-void ctl_default(struct ctl *ret);
+void ctl_default(struct ctl *ret, const struct ctl_command *commands);
 /* CTL_USAGE: the error has been printed to c->err; *ret is NULL for help and version. */
 int ctl_parse(struct ctl *c, int argc, char **argv, const struct ctl_command **ret);
 /* The same, and runs the command. */
 int ctl_main(struct ctl *c, int argc, char **argv);
 
 ctl_run_fn ctl_status, ctl_list, ctl_explain, ctl_report, ctl_pause, ctl_resume, ctl_restore,
-	ctl_lift, ctl_doctor, ctl_config_check, ctl_config_show, ctl_backtest, ctl_history, ctl_top,
-	ctl_record_dump, ctl_record_replay, ctl_import_vpa;
+	ctl_lift, ctl_doctor, ctl_config_check, ctl_config_show, ctl_history, ctl_top,
+	ctl_record_dump, ctl_record_replay, ctl_import_vpa, ctl_version, ctl_help;
 
 /* The whole of a regular file, owned. -EISDIR, -EINVAL: not regular, -EFBIG: more than max bytes.
  */

@@ -5,6 +5,6 @@ int main(int argc, char **argv)
 {
 	struct ctl c;
 
-	ctl_default(&c);
+	ctl_default(&c, ctl_commands);
 	return ctl_main(&c, argc, argv);
 }

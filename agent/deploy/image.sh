@@ -72,8 +72,8 @@ programs()
 
 	gnu=$("${debian[@]}" dpkg-architecture -a"$arch" -qDEB_HOST_GNU_TYPE)
 	install -D -m 0755 "$build/agent/vscaled" "$1/usr/sbin/vscaled"
-	install -D -m 0755 "$build/agent/vscalectl" "$1/usr/bin/vscalectl"
-	"${debian[@]}" "$gnu-strip" "$1/usr/sbin/vscaled" "$1/usr/bin/vscalectl"
+	install -m 0755 -D -t "$1/usr/bin" "$build/agent/vscalectl" "$build/agent/vscale-backtest"
+	"${debian[@]}" "$gnu-strip" "$1/usr/sbin/vscaled" "$1"/usr/bin/vscale*
 	mkdir -p "$1/usr/lib/vscaled"
 	for program in burn grow; do # for test/e2e.sh
 		"${debian[@]}" "$gnu-gcc" -std=gnu17 -O2 -s -static -pthread -o "$1/usr/lib/vscaled/$program" \

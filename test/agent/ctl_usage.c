@@ -7,6 +7,6 @@ int main(int argc, char **argv)
 	const struct ctl_command *command;
 	struct ctl c;
 
-	ctl_default(&c);
+	ctl_default(&c, ctl_commands);
 	return ctl_parse(&c, argc, argv, &command) == CTL_OK ? 0 : 2;
 }

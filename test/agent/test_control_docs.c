@@ -226,8 +226,8 @@ static bool has_word(const char *text, const char *word)
 
 static void test_commands(const char *man, const char *shell)
 {
-	for (size_t i = 0; i < CTL_COMMAND_COUNT; i++) {
-		const char *name = ctl_commands[i].name;
+	for (const struct ctl_command *k = ctl_commands; k->name != NULL; k++) {
+		const char *name = k->name;
 		const char *last = strrchr(name, ' ');
 		char entry[64];
 
@@ -246,7 +246,7 @@ static void test_options(const char *man, const char *shell)
 	struct ctl c;
 	size_t size;
 
-	ctl_default(&c);
+	ctl_default(&c, ctl_commands);
 	c.config = "/nonexistent";
 	c.out = open_memstream(&help, &size);
 	CHECK_EQ(ctl_main(&c, 2, argv), CTL_OK);

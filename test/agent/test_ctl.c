@@ -56,7 +56,7 @@ static int run(const char *line)
 {
 	struct ctl c;
 
-	ctl_default(&c);
+	ctl_default(&c, ctl_commands);
 	c.config = "/nonexistent";
 	c.color = false;
 	c.now_realtime_usec = FIXTURE_NOW_USEC;
@@ -447,11 +447,11 @@ static void test_color(void)
 
 	CHECK_EQ(run("list"), CTL_OK);
 	CHECK(strchr(out_text, '\033') == NULL);
-	ctl_default(&c);
+	ctl_default(&c, ctl_commands);
 	c.color = true;
 	CHECK_EQ(run_with(&c, "list"), CTL_OK);
 	CHECK(strchr(out_text, '\033') != NULL);
-	ctl_default(&c);
+	ctl_default(&c, ctl_commands);
 	c.color = true;
 	CHECK_EQ(run_with(&c, "list --no-color"), CTL_OK);
 	CHECK(strchr(out_text, '\033') == NULL);

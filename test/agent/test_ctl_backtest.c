@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscalectl backtest: its output must equal test/agent/golden (VSCALED_REGEN=1 rewrites), and every
  * mistake has its exit status and names file and line. */
-#include "agent/ctl/ctl.h"
+#include "agent/backtest/backtest_cmd.h"
 #include "policy/backtest/backtest.h"
 #include "test/check.h"
 #include <fcntl.h>
@@ -24,7 +24,7 @@ static int run_with(const char *line, FILE *err)
 	free(out_text);
 	for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
 		argv[argc++] = w;
-	ctl_default(&c);
+	ctl_default(&c, backtest_commands);
 	c.config = "/nonexistent";
 	c.out = open_memstream(&out_text, &out_size);
 	c.err = err;
@@ -188,7 +188,6 @@ int main(void)
 	check_failure("backtest --seed -1 x", CTL_USAGE, "not a number");
 	check_failure("backtest --seed 18446744073709551616 x", CTL_USAGE, "not a number");
 	check_failure("backtest -o wide x", CTL_USAGE, "no format wide");
-	check_failure("status --cpus 2", CTL_USAGE, "takes no such option");
 	check_failure("backtest /nonexistent.csv", CTL_ERROR,
 		      "/nonexistent.csv: No such file or directory");
 	check_failure("backtest " SERIES, CTL_ERROR, "Is a directory");

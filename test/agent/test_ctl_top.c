@@ -194,7 +194,7 @@ static int run_top(void)
 	char *argv[] = {"vscalectl", "top", "--socket", socket_path, "-d", "1", NULL};
 	struct ctl c;
 
-	ctl_default(&c);
+	ctl_default(&c, ctl_commands);
 	c.config = "/nonexistent";
 	return ctl_main(&c, 6, argv);
 }

@@ -25,7 +25,7 @@ static int run(const char *line)
 	free(err_text);
 	for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
 		argv[argc++] = w;
-	ctl_default(&c);
+	ctl_default(&c, ctl_commands);
 	snprintf(state, sizeof state, "%s/state", r.folder);
 	c.config = "/nonexistent";
 	c.state_directory = state;

@@ -81,7 +81,7 @@ static cJSON *examine(bool trust, int want_exit)
 	struct doctor d = {.ctl = &c};
 	size_t size;
 
-	ctl_default(&c);
+	ctl_default(&c, ctl_commands);
 	c.root = host.path;
 	c.cgroup_root = tree.path;
 	c.trust_cgroup_root = trust;
@@ -284,7 +284,7 @@ static void test_text(void)
 
 	host_open();
 	fake_remove(&host, "run/systemd/system");
-	ctl_default(&c);
+	ctl_default(&c, ctl_commands);
 	c.root = host.path;
 	c.cgroup_root = tree.path;
 	c.trust_cgroup_root = true;

@@ -194,7 +194,7 @@ static cJSON *examine(void)
 	struct doctor d = {.ctl = &c};
 	size_t size;
 
-	ctl_default(&c);
+	ctl_default(&c, ctl_commands);
 	c.root = host.path;
 	c.cgroup_root = tree.path;
 	c.trust_cgroup_root = true;

@@ -27,7 +27,7 @@ static int run(const char *file, enum ctl_output output)
 
 	free(out_text);
 	free(err_text);
-	ctl_default(&c);
+	ctl_default(&c, ctl_commands);
 	c.config = "/nonexistent";
 	c.state_directory = folder;
 	c.out = open_memstream(&out_text, &out_size);

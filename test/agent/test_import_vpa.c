@@ -34,7 +34,7 @@ static int run(char *const *options, const char *config)
 		argv[argc++] = *options++;
 	free(out_text);
 	free(err_text);
-	ctl_default(&c);
+	ctl_default(&c, ctl_commands);
 	c.config = config;
 	c.state_directory = folder;
 	c.runtime_directory = folder;

@@ -39,7 +39,7 @@ static int run_ctl(const char *dir, const char *word, const char *name, const ch
 	int argc = extra ? 4 : name ? 3 : 2, r;
 
 	snprintf(socket, sizeof(socket), "%s/none.sock", dir);
-	ctl_default(&c);
+	ctl_default(&c, ctl_commands);
 	c.config = "/nonexistent";
 	c.socket = socket;
 	c.state_directory = dir;

@@ -48,4 +48,17 @@ install_agent
 holds "one that is missing is installed" cmp -s "$file" "$example"
 holds "a reload checks the configuration before it signals the daemon" \
 	eval "grep ^ExecReload= '$build/systemd/vscaled.service' | head -n 1 | grep -q '/vscalectl config check$'"
+# vscalectl starts the program beside it; both see the same command line.
+ctl=$(find "$work" -name vscalectl -path '*/bin/*')
+words=(--cpus 8 --seed 18446744073709551615 test/agent/backtest/ramp.csv)
+want=test/agent/golden/backtest.json
+holds "vscalectl starts vscale-backtest" cmp "$want" <("$ctl" backtest "${words[@]}" -o json)
+holds "options may stand before the command" cmp "$want" <("$ctl" -o json backtest "${words[@]}")
+holds "it can be started without vscalectl" cmp "$want" <("${ctl%/*}/vscale-backtest" "${words[@]}" -o json)
+status=0
+"$ctl" backtest /nonexistent.csv 2>/dev/null || status=$?
+holds "the exit status is handed on" [ $status = 1 ]
+rm "${ctl%/*}/vscale-backtest"
+holds "without it the error names it" grep -q "vscale-backtest: No such file" \
+	<(PATH=/usr/bin:/bin "$ctl" backtest "${words[1]}" 2>&1)
 exit $failed

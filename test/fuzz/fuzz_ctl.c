@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* A copy of exactly this size, so that one byte too far is seen. */
 	answer_size = size - 1;
 	answer = memcpy(malloc(size), data + 1, answer_size);
-	ctl_default(&c);
+	ctl_default(&c, ctl_commands);
 	c.out = c.err = fopen("/dev/null", "we");
 	c.color = (data[0] & 8) != 0;
 	if (c.out == NULL)

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* vscalectl backtest: reads the files, runs the policies over each, prints. */
+/* vscale-backtest: reads the files, runs the policies over each, prints. */
 #include "agent/backtest/backtest_report.h"
 #include "agent/base/json.h"
 #include "agent/ctl/json.h"
 #include "agent/prometheus/prometheus.h"
+#include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+static_assert(CTL_CPUS_MAX == BACKTEST_CPUS_MAX, "ctl.h");
 
 #define FILE_MAX           (GIB)
 #define PROGRESS_FRESH_SEC 1
@@ -168,7 +172,7 @@ static int print_html(const struct ctl *c)
 	return r;
 }
 
-int ctl_backtest(const struct ctl *c)
+static int backtest(const struct ctl *c)
 {
 	switch (c->output) {
 	case OUTPUT_TABLE:
@@ -179,3 +183,9 @@ int ctl_backtest(const struct ctl *c)
 		return print_json(c);
 	}
 }
+
+const struct ctl_command backtest_commands[] = {
+	{"backtest", "FILE...", "what each policy would have cost on recorded use",
+	 OPTION_OUTPUT | OPTION_BACKTEST | OPTION_PAGE, 1, INT_MAX, backtest},
+	{0},
+};
