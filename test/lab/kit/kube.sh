@@ -76,6 +76,16 @@ kubelet_start()
 		--version "${KUBE_VERSION:-1.36}" "$@"
 }
 
+# kubelet_second: node-2 on the same machine, with pods of its own; containerd and cgroup tree are node-1's
+kubelet_second()
+{
+	mkdir -p "$KUBE_CONTROL-2"
+	kube_unit lab-kubelet-2 kubelet --kubeconfig "$KUBE/admin.kubeconfig" --images /opt/lab/images --node node-2 \
+		--driver "$KUBE_DRIVER" --control "$KUBE_CONTROL-2" --root /var/lib/kubelet-2 \
+		--version "${KUBE_VERSION:-1.36}"
+	wait_until 180 kube_query ask /api/v1/nodes/node-2 cond.Ready
+}
+
 # kubelet_control WHAT [POD [WORDS]]: defer, infeasible, error, unready, lag; without POD: no more
 kubelet_control()
 {
@@ -330,6 +340,24 @@ agent_pod()
 		spec: (.spec + {nodeName: "node-1"} | .containers[0].env += $env)}' <<<"$template") || return
 	kapi POST "/api/v1/namespaces/$AGENT_NS/pods" "$pod" >/dev/null || return
 	KUBE_NS=$AGENT_NS pod_running vscaled-node1 && wait_until 30 agent_ready
+}
+
+# agent_second: the DaemonSet's pod for node-2. A node of its own would give it folders and a port.
+agent_second()
+{
+	local pod
+
+	kube_query ask "/api/v1/namespaces/$AGENT_NS/configmaps/vscaled" p.data || return
+	pod=$(jq -c '{metadata: {name: "vscaled-2"}, data: map_values(sub(":9753"; ":9754"))}' <<<"$kube_text")
+	kapi POST "/api/v1/namespaces/$AGENT_NS/configmaps" "$pod" >/dev/null || return
+	kube_query ask "/apis/apps/v1/namespaces/$AGENT_NS/daemonsets/vscaled" spec.template || return
+	pod=$(jq -c '{apiVersion: "v1", kind: "Pod",
+		metadata: (.metadata + {name: "vscaled-node2", namespace: "'$AGENT_NS'"}),
+		spec: (.spec + {nodeName: "node-2"} | .volumes |= map(
+			if .hostPath.path // "" | endswith("/vscaled") then .hostPath.path += "-2" else . end |
+			if .configMap then .configMap.name = "vscaled-2" else . end))}' <<<"$kube_text") || return
+	kapi POST "/api/v1/namespaces/$AGENT_NS/pods" "$pod" >/dev/null || return
+	KUBE_NS=$AGENT_NS pod_running vscaled-node2 && wait_until 30 curl -sf http://127.0.0.1:9754/readyz
 }
 
 # daemonset_status: as its controller writes it
