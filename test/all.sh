@@ -14,7 +14,7 @@ usage()
 	vectors, fake, fuzz, deploy and kube: 10 minutes at most on two idle cores.
 	  --ci      what CI runs: clang-tidy (without the tests), the builds release and asan, on Debian 13
 	            with gcc and clang and its unit tests, each fuzzer for a moment, the tests on the
-	            asan build, not dev, and the VM lab on the release build; 35 minutes
+	            asan build, not dev, the VM lab on the release build, and the Debian 13 package; 35 minutes
 	  --full    that, clang-tidy of the tests, the build for arm64 and its unit tests in QEMU, and the long
 	            runs: hours
 	Ends with what each failed test said ("failed: NAME" and its lines of failed checks), and the lines
@@ -237,9 +237,9 @@ if [ -n "$full" ]; then
 	step "build arm64" "$here/debian.sh" --arch arm64 trixie build
 fi
 
-# The whole of clang-tidy takes minutes, as the build on Debian 13 that the image takes; CI runs the
-# cluster tests once, with sanitizers.
-tidy=(-E '^lint_(format|tidy)$') image=(-E '^deploy_image$') cluster=()
+# The whole of clang-tidy takes minutes, as the builds on Debian 13 that image and package take; CI runs
+# the cluster tests once, with sanitizers.
+tidy=(-E '^lint_(format|tidy)$') image=(-E '^deploy_(image|package)') cluster=()
 [ -z "$ci" ] || tidy=(-E '^lint_format$') image=() cluster=(-E '^test_cluster')
 tests format dev -R '^lint_format$'
 tests lint dev -L '^lint$' "${tidy[@]}"

@@ -69,10 +69,11 @@ export VSCALED_REVISION=${commit::12}
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 out=$(realpath -m "${out:-build/release-$version}")
-work=$root/build/release-work
-rm -rf "$out" "$work"
-mkdir -p "$out" "$work"
+mkdir -p build
+work=$(mktemp -d "$root/build/release-work.XXXXXX")
 trap 'rm -rf "$work"' EXIT
+rm -rf "$out"
+mkdir -p "$out"
 
 sources()
 {
