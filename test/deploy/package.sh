@@ -76,7 +76,7 @@ use()
 		check "apt installs it with what it depends on" false
 		return
 	}
-	check "the unit is not enabled" [ ! -e "$work/debian/etc/systemd/system/multi-user.target.wants/vscaled.service" ]
+	check "the unit is not enabled" [ ! -L "$work/debian/etc/systemd/system/multi-user.target.wants/vscaled.service" ]
 	check "the daemon says its version" user 'vscaled --version | grep -q "^vscaled '"$version"' ([0-9a-f]\{12\})$"'
 	check "vscalectl, too" user 'vscalectl --version | grep -q "^vscalectl '"$version"' ("'
 	check "backtest starts its program" user 'vscalectl backtest --help >/dev/null'
