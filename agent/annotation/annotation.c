@@ -428,8 +428,8 @@ const struct annotation_key annotation_keys[] = {
 	 "`true`: where `resizePolicy` says `RestartContainer` for memory, a higher limit may go into the spec, at most once"
 	 " an hour; the kubelet restarts the container for it.", AT(allow_restart), take_bool},
 	{"autoscaled", "true or false", "true",
-	 "`false`: no HorizontalPodAutoscaler on an object above the pod's owner, such as an operator's custom resource, is the"
-	 " pod's, so that its requests may move. One on the owner itself counts all the same.",
+	 "`false`: no autoscaler on an object above the pod's owner, such as an operator's custom resource, is the"
+	 " pod's, so that its requests and limits may move. One on the owner itself counts all the same.",
 	 AT(not_autoscaled), take_autoscaled},
 	{"startup-boost", "a factor from 1x to 100x or an amount of CPU as +500m, a space,"
 	 " and a duration: 2x 30s", "none",

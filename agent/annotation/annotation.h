@@ -38,7 +38,7 @@ struct container_rule {
 	bool named;          /* by `containers` and `policy`: else not managed */
 	enum controlled_values controlled;
 	bool allow_restart;        /* of a container whose memory resize takes one */
-	bool not_autoscaled;       /* no HorizontalPodAutoscaler above its owner is the pod's */
+	bool not_autoscaled;       /* no autoscaler above its owner is the pod's */
 	bool in_place_or_recreate; /* beside mode Auto: may be evicted */
 	bool has_rollout;          /* a mode other than Off is for a share of the workload's pods */
 	uint32_t rollout_percent;  /* 100: of all */

@@ -497,6 +497,14 @@ static void fill_report(const struct cluster *c, const struct kube_pod *pod,
 		ret->sent_realtime_usec = c->wake->now_real - (c->wake->now - sent);
 }
 
+static void name_autoscaler(const struct cluster *c, const struct kube_pod *pod, enum resource r,
+			    struct pod_resource_view *v)
+{
+	for (enum autoscaler_kind kind = 0; kind < AUTOSCALER_KIND_COUNT; kind++)
+		if (v->request_stays != NULL && cluster_autoscaler_of(c, kind, pod, r) != NULL)
+			v->request_stays = cluster_autoscaler_of(c, kind, pod, r);
+}
+
 void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *container,
 		       struct pod_view *v)
 {
@@ -506,9 +514,7 @@ void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *contai
 
 	fill_report(c, pod, &v->report);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		if (v->resources[r].request_stays != NULL &&
-		    cluster_autoscaler_of(c, pod, r) != NULL)
-			v->resources[r].request_stays = cluster_autoscaler_of(c, pod, r);
+		name_autoscaler(c, pod, r, &v->resources[r]);
 	if (ahead < c->config->kubernetes.report.ahead_usec)
 		v->resources[RESOURCE_MEMORY].ahead_usec = ahead;
 	for (enum resource r = 0; k != NULL && r < RESOURCE_COUNT; r++)

@@ -31,9 +31,10 @@ struct namespace_entry {
 	struct cluster *cluster;
 	char *namespace;
 	struct refresh list;
-	usec_t failing_since; /* first answer that was of no use; 0: none */
-	bool reported;        /* by an Event */
-	bool used;            /* by a pod */
+	enum autoscaler_kind kind; /* of autoscalers */
+	usec_t failing_since;      /* first answer that was of no use; 0: none */
+	bool reported;             /* by an Event */
+	bool used;                 /* by a pod */
 	/* One of them, by the table. */
 	struct kube_limit_range range;
 	struct kube_autoscalers autoscalers;
@@ -66,7 +67,7 @@ struct cluster {
 	struct kube_watch *watch;
 	struct recorder *recorder;
 	struct reporter *reporter;
-	struct namespace_table ranges, autoscalers;
+	struct namespace_table ranges, autoscalers[AUTOSCALER_KIND_COUNT];
 	struct cluster_kin **kin; /* owned */
 	size_t kin_count;
 	struct cluster_past *past;    /* owned; NULL: none is configured */
@@ -110,6 +111,7 @@ void cluster_tick(struct cluster *c, bool review);
 void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *container,
 		       struct pod_view *v);
 void cluster_hook_status(void *ctx, struct status_view *v);
+bool cluster_hook_autoscaled(void *ctx, const struct kube_pod *pod);
 
 /* --- cluster_report.c */
 int cluster_report_start(struct cluster *c);
@@ -142,13 +144,13 @@ void cluster_range_bound(struct cluster *c, const struct kube_pod *pod,
 			 const struct kube_container *k, struct pod_bounds *b);
 /* After every sample: annotations of namespaces, if the configuration wants them. */
 void cluster_namespaces_tick(struct cluster *c);
-/* After every sample: HorizontalPodAutoscalers. Requests that they depend on stay. */
+/* After every sample: autoscalers. Requests that one of them depends on stay, and what it sets. */
 void cluster_autoscalers_tick(struct cluster *c);
-/* Sets b->requests_stay and what follows from it; the rest of b is filled. */
+/* Sets b->requests_stay, b->limits_frozen and what follows from them; the rest of b is filled. */
 void cluster_autoscalers_bound(struct cluster *c, const struct kube_pod *pod, struct pod_bounds *b);
 /* Why a request of the pod stays, borrowed; NULL: it may move. */
-const char *cluster_autoscaler_of(const struct cluster *c, const struct kube_pod *pod,
-				  enum resource r);
+const char *cluster_autoscaler_of(const struct cluster *c, enum autoscaler_kind kind,
+				  const struct kube_pod *pod, enum resource r);
 void cluster_ask_free(struct cluster *c);
 
 /* --- cluster_kin.c: containers with little history start from the other pods of their workload */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the API server is asked for again and again: of each namespace, for as long as pods here
- * need it, LimitRanges and HorizontalPodAutoscalers; the annotations of all namespaces; the Node.
+ * need it, LimitRanges and autoscalers; the annotations of all namespaces; the Node.
  * An answer that is of no use changes nothing that was read before; only a right to list
- * LimitRanges or HorizontalPodAutoscalers that was never there makes them none. */
+ * LimitRanges or autoscalers that was never there makes them none. */
 #include "agent/cluster/cluster.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
@@ -11,6 +11,7 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/spec.h"
 #include "agent/manage/wake.h"
+#include "agent/pod/pod_rule.h"
 #include "agent/pod/pods.h"
 #include "cgroup/kubepods.h"
 #include "policy/base/arithmetic.h"
@@ -34,7 +35,9 @@
 #define FAILURES_MAX 3
 
 enum refresh_kind {
-	REFRESH_AUTOSCALERS,
+	/* As the kinds of autoscalers. */
+	REFRESH_HORIZONTAL,
+	REFRESH_VERTICAL,
 	REFRESH_RANGES,
 	REFRESH_NAMESPACES,
 	REFRESH_NODE,
@@ -47,8 +50,10 @@ static const struct {
 	enum event_kind event;
 	const char *detail;
 } kinds[REFRESH_KIND_COUNT] = {
-	[REFRESH_AUTOSCALERS] = {10 * USEC_PER_MIN, EVENT_LIST_DENIED,
+	[REFRESH_HORIZONTAL] = {10 * USEC_PER_MIN, EVENT_LIST_DENIED,
 		"HorizontalPodAutoscalers (role vscaled-autoscalers): those that were not read before are not respected"},
+	[REFRESH_VERTICAL] = {10 * USEC_PER_MIN, EVENT_LIST_DENIED,
+		"VerticalPodAutoscalers (role vscaled-autoscalers): of those that were not read before, marks on pods alone are respected"},
 	[REFRESH_RANGES] = {10 * USEC_PER_MIN, EVENT_LIST_DENIED,
 		"LimitRanges (role vscaled-read): those that were not read before are not respected"},
 	[REFRESH_NAMESPACES] = {5 * USEC_PER_MIN, EVENT_NAMESPACES_DENIED, NULL},
@@ -429,7 +434,8 @@ void cluster_ranges_tick(struct cluster *c)
 		ask_ranges(next);
 }
 
-/* --- HorizontalPodAutoscalers, of namespaces where vscaled moves requests --- */
+/* --- autoscalers: HorizontalPodAutoscalers of namespaces where vscaled moves requests,
+ * VerticalPodAutoscalers of those where it sizes pods --- */
 
 static bool moves_requests(const struct managed *m)
 {
@@ -442,7 +448,7 @@ static bool moves_requests(const struct managed *m)
 static const struct namespace_note note_waits = {
 	.reason = "RequestsWait",
 	.action = "Resize",
-	.text = "requests are not sized: HorizontalPodAutoscalers cannot be listed; "
+	.text = "requests are not sized: autoscalers cannot be listed; "
 		"kubernetes.autoscalers: false sizes them anyway",
 	.concerns = moves_requests,
 };
@@ -450,38 +456,65 @@ static const struct namespace_note note_waits = {
 static void on_autoscalers(void *arg, const struct kube_answer *a)
 {
 	struct namespace_entry *e = arg;
+	const struct pods *pods = e->cluster->pods;
 	struct kube_autoscalers fresh = {0};
 	struct kube_decode_error err = {.text = ""};
-	bool read = is_useful(a) && kube_decode_autoscalers(a->body, a->len, &fresh, &err) == 0;
+	/* A cluster without the resource has none. */
+	bool none = e->kind == AUTOSCALER_VERTICAL && a->error == 0 && a->status == 404;
+	bool read = none || (is_useful(a) &&
+			     kube_decode_autoscalers(e->kind, a->body, a->len, &fresh, &err) == 0);
 
-	if (answered(e->cluster, REFRESH_AUTOSCALERS, &e->list, a, read)) {
-		kube_autoscalers_drop(&e->autoscalers);
-		e->autoscalers = fresh;
-		/* The first pass notes the owners of pods. */
-		set_bounds(e);
-		set_bounds(e);
-	} else if (!e->list.known) {
-		failed(e, &note_waits, a, err.text);
+	if (!answered(e->cluster, (enum refresh_kind)e->kind, &e->list, a, read)) {
+		if (!e->list.known)
+			failed(e, &note_waits, a, err.text);
+		return;
 	}
+	kube_autoscalers_drop(&e->autoscalers);
+	e->autoscalers = fresh;
+	for (size_t i = 0; i < pods->count; i++)
+		if (pods->items[i]->sizes &&
+		    strcmp(pods->items[i]->spec->namespace, e->namespace) == 0)
+			pod_apply_rules(pods->items[i]);
+	/* The first pass has noted the owners of pods. */
+	set_bounds(e);
+}
+
+/* HorizontalPodAutoscalers matter where requests move, the others wherever a pod is to be sized. */
+static void mark_autoscalers(struct cluster *c)
+{
+	for (size_t i = 0; i < c->units->count; i++)
+		if (moves_requests(c->units->items[i]))
+			use(c, &c->autoscalers[AUTOSCALER_HORIZONTAL],
+			    c->units->items[i]->pod->spec->namespace);
+	for (size_t i = 0; i < c->pods->count; i++)
+		if (c->pods->items[i]->sizes && c->config->kubernetes.autoscalers)
+			use(c, &c->autoscalers[AUTOSCALER_VERTICAL],
+			    c->pods->items[i]->spec->namespace);
 }
 
 void cluster_autoscalers_tick(struct cluster *c)
 {
-	struct namespace_entry *next;
-	char path[PATH_BYTES];
-	const struct kube_request request = {.method = "GET", .path = path};
+	static const char *const paths[AUTOSCALER_KIND_COUNT] = {
+		"/apis/autoscaling/v2/namespaces/%s/horizontalpodautoscalers",
+		"/apis/autoscaling.k8s.io/v1/namespaces/%s/verticalpodautoscalers",
+	};
 
-	unmark(&c->autoscalers);
-	for (size_t i = 0; i < c->units->count; i++)
-		if (moves_requests(c->units->items[i]))
-			use(c, &c->autoscalers, c->units->items[i]->pod->spec->namespace);
-	forget_unused(&c->autoscalers);
-	next = next_due(&c->autoscalers, c->wake->now);
-	if (next == NULL || !is_healthy(c))
-		return;
-	snprintf(path, sizeof path, "/apis/autoscaling/v2/namespaces/%s/horizontalpodautoscalers",
-		 next->namespace);
-	ask(c, &next->list, &request, on_autoscalers, next);
+	for (size_t i = 0; i < AUTOSCALER_KIND_COUNT; i++)
+		unmark(&c->autoscalers[i]);
+	mark_autoscalers(c);
+	for (size_t i = 0; i < AUTOSCALER_KIND_COUNT; i++) {
+		struct namespace_entry *next;
+		char path[PATH_BYTES];
+		const struct kube_request request = {.method = "GET", .path = path};
+
+		forget_unused(&c->autoscalers[i]);
+		next = next_due(&c->autoscalers[i], c->wake->now);
+		if (next == NULL || !is_healthy(c))
+			continue;
+		next->kind = (enum autoscaler_kind)i;
+		snprintf(path, sizeof path, paths[i], next->namespace);
+		ask(c, &next->list, &request, on_autoscalers, next);
+	}
 }
 
 /* Is an object above its owner the pod's? */
@@ -496,28 +529,48 @@ static bool counts_above(const struct cluster *c, const struct kube_pod *pod)
 	return above;
 }
 
-const char *cluster_autoscaler_of(const struct cluster *c, const struct kube_pod *pod,
-				  enum resource r)
+const char *cluster_autoscaler_of(const struct cluster *c, enum autoscaler_kind kind,
+				  const struct kube_pod *pod, enum resource r)
 {
-	const struct namespace_entry *e = find(&c->autoscalers, pod->namespace);
+	const struct namespace_entry *e = find(&c->autoscalers[kind], pod->namespace);
 
 	return e != NULL ? kube_autoscaler_of(&e->autoscalers, kube_pod_kind(pod), pod->workload,
 					      counts_above(c, pod), r)
 			 : NULL;
 }
 
+bool cluster_hook_autoscaled(void *ctx, const struct kube_pod *pod)
+{
+	const struct cluster *c = ctx;
+	const struct namespace_entry *e =
+		find(&c->autoscalers[AUTOSCALER_VERTICAL], pod->namespace);
+	bool any = false;
+
+	for (enum resource r = 0; e != NULL && r < RESOURCE_COUNT; r++)
+		any |= kube_autoscaler_of(&e->autoscalers, kube_pod_kind(pod), pod->workload, false,
+					  r) != NULL;
+	return any;
+}
+
 void cluster_autoscalers_bound(struct cluster *c, const struct kube_pod *pod, struct pod_bounds *b)
 {
-	struct namespace_entry *e = find(&c->autoscalers, pod->namespace);
+	bool move = c->config->kubernetes.autoscalers && (b->requests_move || b->limits_stay);
+	uint32_t stay[AUTOSCALER_KIND_COUNT] = {0};
 
-	if (e != NULL)
-		kube_autoscalers_owner(&e->autoscalers, kube_pod_kind(pod), pod->workload);
-	if (!c->config->kubernetes.autoscalers || (!b->requests_move && !b->limits_stay))
-		return;
-	b->requests_unknown = e == NULL || !e->list.known;
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		if (cluster_autoscaler_of(c, pod, r) != NULL)
-			b->requests_stay |= 1u << r;
+	for (enum autoscaler_kind kind = 0; kind < AUTOSCALER_KIND_COUNT; kind++) {
+		struct namespace_entry *e = find(&c->autoscalers[kind], pod->namespace);
+
+		if (e != NULL)
+			kube_autoscalers_owner(&e->autoscalers, kube_pod_kind(pod), pod->workload);
+		b->requests_unknown |= move && (e == NULL || !e->list.known);
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+			if ((move || kind == AUTOSCALER_VERTICAL) &&
+			    cluster_autoscaler_of(c, kind, pod, r) != NULL)
+				stay[kind] |= 1u << r;
+	}
+	b->requests_stay = stay[AUTOSCALER_HORIZONTAL] | stay[AUTOSCALER_VERTICAL];
+	/* That one keeps the ratio of limits to requests. */
+	b->limits_frozen = stay[AUTOSCALER_VERTICAL];
 	/* Its limit would take the request along. */
 	if (b->guaranteed && b->requests_stay != 0)
 		b->requests_move = false;
@@ -599,7 +652,8 @@ bool cluster_node_decreases(const struct cluster *c)
 void cluster_ask_free(struct cluster *c)
 {
 	free_table(&c->ranges);
-	free_table(&c->autoscalers);
+	for (size_t i = 0; i < AUTOSCALER_KIND_COUNT; i++)
+		free_table(&c->autoscalers[i]);
 	cancel(c, &c->namespaces_list);
 	cancel(c, &c->node_list);
 }

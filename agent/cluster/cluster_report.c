@@ -904,6 +904,7 @@ int cluster_report_start(struct cluster *c)
 					.pending = hook_pending,
 					.unsent = hook_unsent,
 					.note = hook_note,
+					.autoscaled = cluster_hook_autoscaled,
 					.put = hook_put,
 					.gone = hook_gone,
 					.bounds = hook_bounds,

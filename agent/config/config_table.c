@@ -154,7 +154,8 @@ const struct config_key config_keys[] = {
 	    "A container with little history on this node starts from what the status "
 	    "annotations of its workload's other pods say"),
 	FIXED("kubernetes.autoscalers", CONFIG_BOOL, kubernetes.autoscalers, 0, 1, "true",
-	    "Leaves a request alone while a HorizontalPodAutoscaler scales by its utilisation"),
+	    "Leaves a request alone while a HorizontalPodAutoscaler scales by its utilisation, and "
+	    "a pod while a VerticalPodAutoscaler sizes it"),
 	FIXED("kubernetes.namespaceAnnotations", CONFIG_BOOL, kubernetes.namespace_annotations, 0,
 	      1, "false",
 	    "Annotations of a Namespace are defaults for its pods; needs the role "

@@ -575,6 +575,7 @@ static const struct right rights[] = {
 	{"list", "", "limitranges", NULL, false, RIGHT_ALWAYS},
 	{"get", "", "nodes", NULL, false, RIGHT_SIZING},
 	{"list", "autoscaling", "horizontalpodautoscalers", NULL, false, RIGHT_SIZING},
+	{"list", "autoscaling.k8s.io", "verticalpodautoscalers", NULL, false, RIGHT_SIZING},
 	{"list", "", "namespaces", NULL, false, RIGHT_NAMESPACES},
 };
 

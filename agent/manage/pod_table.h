@@ -32,6 +32,8 @@ struct pod_hooks {
 	/* An Event for the pod: type Normal or Warning. */
 	void (*note)(void *ctx, const struct kube_pod *pod, const char *type, const char *reason,
 		     const char *action, const char *text);
+	/* Does a VerticalPodAutoscaler size it? */
+	bool (*autoscaled)(void *ctx, const struct kube_pod *pod);
 	/* A managed pod was added or changed; it is gone or no longer managed. */
 	void (*put)(void *ctx, const struct kube_pod *pod);
 	void (*gone)(void *ctx, const char *uid);
@@ -62,6 +64,7 @@ struct pod {
 	uint64_t serial;            /* of its watches */
 	char error[256];    /* what is wrong with its annotations or its namespace's; "": nothing */
 	const char *why;    /* static text: why nothing of it is managed; NULL: it is */
+	bool sizes;         /* a container of it is to be sized, but for a VerticalPodAutoscaler */
 	bool listed;        /* put since pods_list_begin() */
 	bool absent;        /* the last list lacked it, but its cgroup is there */
 	bool scan;          /* a cgroup may have appeared or be ready */

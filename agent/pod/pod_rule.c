@@ -212,6 +212,8 @@ void pod_set_level_rule(struct pod *p)
 void pod_apply_rules(struct pod *p)
 {
 	const struct kube_pod *s = p->spec;
+	const struct pod_hooks *h = &p->pods->hooks;
+	bool autoscaled = h->autoscaled != NULL && h->autoscaled(h->ctx, s);
 	struct annotation_input input = pod_annotations(p->pods, s);
 	OWN(annotation_drop) struct annotation_settings *settings = NULL;
 	struct annotation_error error = {""};
@@ -228,6 +230,7 @@ void pod_apply_rules(struct pod *p)
 	p->ending = s->deleting || finished(s);
 	if (p->why == NULL)
 		r = annotation_read(&input, &settings, &error);
+	p->sizes = false;
 	for (size_t i = 0; i < s->container_count; i++) {
 		const struct kube_container *c = &s->containers[i];
 		const char *why = p->why != NULL ? p->why : excluded_kinds[c->kind];
@@ -242,6 +245,11 @@ void pod_apply_rules(struct pod *p)
 			annotation_apply(settings, c->name, &rule);
 		if (why == NULL && !rule.named)
 			why = "not named by the pod's annotations";
+		if (why == NULL && MAX(rule.rule.mode, rule.frozen_mode) != MODE_OFF) {
+			p->sizes = true;
+			if (autoscaled)
+				why = "a VerticalPodAutoscaler sizes it: one targets its workload";
+		}
 		if (why != NULL) {
 			not_ours(p, i, why);
 			continue;

@@ -54,11 +54,11 @@ static uint64_t set_or_none(uint64_t value)
 static const char *request_stays(const struct pod_bounds *b, enum resource r)
 {
 	if (b->requests_stay & (1u << r))
-		return "a HorizontalPodAutoscaler scales by its utilisation";
+		return "an autoscaler depends on it";
 	if (b->swaps && r == RESOURCE_MEMORY)
 		return "the kubelet resizes no memory request of a container that may swap";
-	return b->requests_unknown && !b->guaranteed ? "HorizontalPodAutoscalers or LimitRanges of "
-						       "the namespace are not known yet"
+	return b->requests_unknown && !b->guaranteed ? "autoscalers or LimitRanges of the "
+						       "namespace are not known yet"
 						     : NULL;
 }
 

@@ -141,6 +141,13 @@ void control_restarted(struct control *c, const struct limits *kernel, usec_t no
 	c->last_at = 0;
 }
 
+enum blocked_reason control_frozen(const struct control *c, enum resource r)
+{
+	if (c->rule.freeze)
+		return BLOCKED_FROZEN;
+	return c->pod.limits_frozen & (1u << r) ? BLOCKED_AUTOSCALED : BLOCKED_NONE;
+}
+
 enum blocked_reason control_blocked(const struct control *c, enum resource r)
 {
 	const struct control_resource *res = &c->resource[r];
@@ -153,8 +160,8 @@ enum blocked_reason control_blocked(const struct control *c, enum resource r)
 		return BLOCKED_MODE_OFF;
 	if (c->paused || ((c->gave_way | c->frozen) & (1u << r)))
 		return BLOCKED_PAUSED;
-	if (c->rule.freeze && r == RESOURCE_CPU)
-		return BLOCKED_FROZEN;
+	if (r == RESOURCE_CPU && control_frozen(c, r) != BLOCKED_NONE)
+		return control_frozen(c, r);
 	if (c->pod.limits_stay)
 		return BLOCKED_REQUESTS_ONLY;
 	return BLOCKED_NONE;

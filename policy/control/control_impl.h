@@ -9,6 +9,8 @@
 
 /* Why the resource may not be changed at all now, or BLOCKED_NONE. */
 enum blocked_reason control_blocked(const struct control *c, enum resource r);
+/* Why what is held stays, but for memory that use would fill; BLOCKED_NONE: it does not. */
+enum blocked_reason control_frozen(const struct control *c, enum resource r);
 /* Applies the bounds of the resource to a desired limit and stores the trace in the resource. */
 uint64_t control_bound(struct control *c, const struct control_context *x, enum resource r,
 		       uint64_t desired);

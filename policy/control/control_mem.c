@@ -864,8 +864,8 @@ void control_review_mem(struct control *c, const struct control_context *x)
 	res->candidate = control_mem_review_candidate(c, x);
 	res->bounded = control_bound(c, x, RESOURCE_MEMORY, res->candidate);
 	above_use(c, x);
-	if (res->blocked == BLOCKED_NONE && c->rule.freeze)
-		res->blocked = BLOCKED_FROZEN;
+	if (res->blocked == BLOCKED_NONE)
+		res->blocked = control_frozen(c, RESOURCE_MEMORY);
 	if (res->blocked == BLOCKED_NONE && c->mem.trial.phase != MEM_IDLE)
 		res->blocked = BLOCKED_TRIAL;
 	if (res->blocked != BLOCKED_NONE || res->planned_at == x->now)

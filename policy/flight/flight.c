@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define VERSION 2
+#define VERSION 3
 #define WORD    sizeof(uint64_t)
 
 static_assert(sizeof(struct control) % WORD == 0, "written as words");

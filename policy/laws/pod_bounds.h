@@ -50,9 +50,10 @@ struct pod_bounds {
 	/* A higher limit was refused, and less is being tried: the brake holds growth below the
 	 * accepted one. */
 	bool growth_held;
-	/* RESOURCES_*: whose request stays, as a HorizontalPodAutoscaler scales by its utilisation.
-	 */
+	/* RESOURCES_*: whose request stays, as a HorizontalPodAutoscaler scales by its utilisation
+	 * or a VerticalPodAutoscaler may move it ... */
 	uint32_t requests_stay;
+	uint32_t limits_frozen; /* ... and whose limit that one may move along */
 	/* No higher memory limit can be ratified now (API server away, no pods/resize, refused
 	 * ...): growth ends at this share of the original. 0: it can, or there is no such bound. */
 	uint32_t unratified_permille;

@@ -39,6 +39,8 @@ static const struct words blocked_reasons[BLOCKED_COUNT] = {
 	[BLOCKED_NO_LIMIT] = {"no-limit", "no limit is set, and vscaled adds none"},
 	[BLOCKED_PAUSED] = {"paused", "paused by the operator"},
 	[BLOCKED_FROZEN] = {"frozen", "an annotation is invalid: what is held stays"},
+	[BLOCKED_AUTOSCALED] = {"autoscaled",
+				"a VerticalPodAutoscaler may scale it: what is held stays"},
 	[BLOCKED_NO_DATA] = {"no-data", "no measurement yet"},
 	[BLOCKED_START_QUIET] = {"start-quiet", "no decrease soon after a start"},
 	[BLOCKED_SCALE_DOWN_OFF] = {"scale-down-off", "scale-down is false"},

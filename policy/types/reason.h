@@ -38,7 +38,8 @@ enum blocked_reason {
 	BLOCKED_NOT_CONTROLLED, /* resource not listed */
 	BLOCKED_NO_LIMIT,       /* a unit without a limit never gets one */
 	BLOCKED_PAUSED,
-	BLOCKED_FROZEN, /* an annotation is invalid: policy_rule.freeze */
+	BLOCKED_FROZEN,     /* an annotation is invalid: policy_rule.freeze */
+	BLOCKED_AUTOSCALED, /* pod_bounds.limits_frozen: held as with freeze */
 	BLOCKED_NO_DATA,
 	BLOCKED_START_QUIET,
 	BLOCKED_SCALE_DOWN_OFF,

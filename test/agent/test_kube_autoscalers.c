@@ -105,14 +105,74 @@ static void test_owners(void)
 		struct kube_decode_error err;
 		const char *why;
 
-		CHECK_EQ(
-			kube_decode_autoscalers(owners[i].text, strlen(owners[i].text), &got, &err),
-			0);
+		CHECK_EQ(kube_decode_autoscalers(AUTOSCALER_HORIZONTAL, owners[i].text,
+						 strlen(owners[i].text), &got, &err),
+			 0);
 		kube_autoscalers_owner(&got, "PodSet", "known");
 		why = kube_autoscaler_of(&got, owners[i].kind, owners[i].workload, !owners[i].alone,
 					 RESOURCE_CPU);
 		CHECK_STR(why != NULL ? why : "moves",
 			  owners[i].why != NULL ? owners[i].why : "moves");
+	}
+}
+
+#define VPA(kind, more)                                                                            \
+	"{\"metadata\":{\"name\":\"v\"},\"spec\":{\"targetRef\":{\"kind\":\"" kind                 \
+	"\",\"name\":\"web\"}" more "}}"
+#define VPAS(items)     "{\"kind\":\"VerticalPodAutoscalerList\",\"items\":[" items "]}"
+#define UPDATE(mode)    ",\"updatePolicy\":{\"updateMode\":\"" mode "\"}"
+#define POLICIES(items) ",\"resourcePolicy\":{\"containerPolicies\":[" items "]}"
+#define MAY_BE_ABOVE                                                                               \
+	"VerticalPodAutoscaler v sizes Prometheus/web, which may be above this pod" HINT
+
+/* Of pods of Deployment/web; resources: RESOURCES_* that it sizes. */
+static const struct {
+	const char *text;
+	bool alone; /* what cannot be traced is not its */
+	uint32_t resources;
+	const char *why;
+} verticals[] = {
+	{VPAS(VPA("Deployment", "")), true, RESOURCES_BOTH, "VerticalPodAutoscaler v sizes it"},
+	{VPAS(VPA("Deployment", UPDATE("InPlaceOrRecreate"))), true, RESOURCES_BOTH,
+	 "VerticalPodAutoscaler v sizes it"},
+	{VPAS(VPA("Deployment", UPDATE("Off"))), true, 0, NULL},
+	{VPAS(VPA("Deployment", UPDATE("Initial"))), true, 0, NULL},
+	{VPAS(VPA("StatefulSet", "")), false, 0, NULL},
+	{VPAS(VPA("Prometheus", "")), false, RESOURCES_BOTH, MAY_BE_ABOVE},
+	{VPAS(VPA("Prometheus", "")), true, 0, NULL},
+	{VPAS(VPA("Prometheus", UPDATE("Off"))), false, 0, NULL},
+	/* Containers without a policy are sized. */
+	{VPAS(VPA("Prometheus", POLICIES("{\"containerName\":\"app\",\"mode\":\"Off\"}"))), false,
+	 RESOURCES_BOTH, MAY_BE_ABOVE},
+	{VPAS(VPA("Prometheus", POLICIES("{\"containerName\":\"*\",\"mode\":\"Off\"}"))), false, 0,
+	 NULL},
+	{VPAS(VPA("Prometheus",
+		  POLICIES("{\"containerName\":\"*\",\"controlledResources\":[\"memory\"]}"))),
+	 false, RESOURCES_MEMORY, MAY_BE_ABOVE},
+	{VPAS(VPA("Prometheus",
+		  POLICIES("{\"containerName\":\"*\",\"mode\":\"Off\"},{\"containerName\":\"app\","
+			   "\"controlledResources\":[\"cpu\"]}"))),
+	 false, RESOURCES_CPU, MAY_BE_ABOVE},
+	/* Of before targetRef; and what names no workload. */
+	{VPAS("{\"spec\":{}}," VPA("prometheus/x", "")), false, 0, NULL},
+};
+
+static void test_verticals(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(verticals); i++) {
+		OWN(kube_autoscalers_drop) struct kube_autoscalers got = {0};
+		struct kube_decode_error err;
+
+		CHECK_EQ(kube_decode_autoscalers(AUTOSCALER_VERTICAL, verticals[i].text,
+						 strlen(verticals[i].text), &got, &err),
+			 0);
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+			const char *why = kube_autoscaler_of(&got, "Deployment", "web",
+							     !verticals[i].alone, r);
+
+			CHECK_STR(why != NULL ? why : "moves",
+				  verticals[i].resources & (1u << r) ? verticals[i].why : "moves");
+		}
 	}
 }
 
@@ -131,7 +191,7 @@ static void test_long_list(void)
 			i > 0 ? "," : "");
 	fputs("]}", f);
 	fclose(f);
-	CHECK_EQ(kube_decode_autoscalers(text, len, &got, &err), 0);
+	CHECK_EQ(kube_decode_autoscalers(AUTOSCALER_HORIZONTAL, text, len, &got, &err), 0);
 	CHECK_EQ(got.count, 9000);
 }
 
@@ -146,11 +206,13 @@ static uint32_t stays(const struct kube_autoscalers *a, const char *kind, const 
 int main(void)
 {
 	test_owners();
+	test_verticals();
 	test_long_list();
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		OWN(kube_autoscalers_drop) struct kube_autoscalers got = {0};
 		struct kube_decode_error err;
-		int r = kube_decode_autoscalers(rows[i].text, strlen(rows[i].text), &got, &err);
+		int r = kube_decode_autoscalers(AUTOSCALER_HORIZONTAL, rows[i].text,
+						strlen(rows[i].text), &got, &err);
 
 		if (r != rows[i].result)
 			fprintf(stderr, "%s\n", rows[i].text);

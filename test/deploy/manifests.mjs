@@ -51,7 +51,7 @@ same("rights", rights, [
   "/pods:get", "/pods:list", "/pods:watch", "/pods:patch",
   "/limitranges:get", "/limitranges:list",
   "events.k8s.io/events:create", "events.k8s.io/events:patch",
-  ...(actuates ? ["/pods/resize:patch", "/nodes:get", "autoscaling/horizontalpodautoscalers:list"] : []),
+  ...(actuates ? ["/pods/resize:patch", "/nodes:get", "autoscaling/horizontalpodautoscalers:list", "autoscaling.k8s.io/verticalpodautoscalers:list"] : []),
   ...(overlay === "auto-evict" ? ["/pods/eviction:create", ...["create", "get", "patch"].map((v) => `coordination.k8s.io/leases:${v}`)] : []),
   ...(overlay === "auto-namespaces" ? ["/namespaces:list"] : []),
 ]);

@@ -49,8 +49,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	(void)kube_decode_access(text, size, &yes, &err);
 	(void)kube_decode_limit_ranges(text, size, &range, &err);
-	if (kube_decode_autoscalers(text, size, &autoscalers, &err) == 0)
+	if (kube_decode_autoscalers(AUTOSCALER_HORIZONTAL, text, size, &autoscalers, &err) == 0)
 		(void)kube_autoscaler_of(&autoscalers, "Deployment", "web", true, RESOURCE_CPU);
+	kube_autoscalers_drop(&autoscalers);
+	(void)kube_decode_autoscalers(AUTOSCALER_VERTICAL, text, size, &autoscalers, &err);
 	if (kube_decode_node(text, size, &node, &err) == 0)
 		check_text(node.kubelet_version, sizeof node.kubelet_version);
 	return 0;

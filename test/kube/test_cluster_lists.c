@@ -113,9 +113,10 @@ static void test_autoscalers_stay(const char *kind, int status)
 	rig_run(&c.rig, 60, burn_300);
 	CHECK_EQ(request(RESOURCE_CPU), 100);
 	crig_fault(&c, kind, BY_AUTOSCALE ",\"count\":1");
-	check_asked_again("horizontalpodautoscalers",
-			  &c.rig.loop->cluster->autoscalers.items[0]->list.ask_at, status,
-			  burn_300);
+	check_asked_again(
+		"horizontalpodautoscalers",
+		&c.rig.loop->cluster->autoscalers[AUTOSCALER_HORIZONTAL].items[0]->list.ask_at,
+		status, burn_300);
 	rig_run(&c.rig, 60, burn_300);
 	CHECK_EQ(request(RESOURCE_CPU), 100);
 	CHECK_EQ(crig_lines(&c, EVENT_LIST_DENIED, "HorizontalPodAutoscalers"), 0);

@@ -204,12 +204,13 @@ static void test_scale_down_off(void)
 }
 
 /* Nothing moves, except for memory that use is about to fill. */
-static void test_hold(void)
+static void test_hold(bool freeze, enum blocked_reason blocked)
 {
 	struct rig r;
 
 	rig_init(&r, 1000, GIB, 2);
-	r.c.rule.freeze = true;
+	r.c.rule.freeze = freeze;
+	r.c.pod.limits_frozen = freeze ? 0 : RESOURCES_BOTH;
 	r.c.rule.scale_down = false;
 	r.c.rule.cpu_milli.min = 1200;
 	r.c.rule.mem_bytes.min = 2 * GIB;
@@ -217,8 +218,8 @@ static void test_hold(void)
 	r.sim.load = sim_steady(2, 1800);
 	rig_run(&r, USEC_PER_HOUR);
 	CHECK_EQ(r.changes, 0);
-	CHECK_EQ(cpu(&r)->blocked, BLOCKED_FROZEN);
-	CHECK_EQ(mem(&r)->blocked, BLOCKED_FROZEN);
+	CHECK_EQ(cpu(&r)->blocked, blocked);
+	CHECK_EQ(mem(&r)->blocked, blocked);
 	r.sim.load.anon_bps = 50 * MIB;
 	r.sim.load.anon_goal = 3 * GIB;
 	rig_run(&r, 2 * USEC_PER_MIN);
@@ -383,7 +384,8 @@ int main(void)
 	test_initial_without_history();
 	test_initial_minimum();
 	test_scale_down_off();
-	test_hold();
+	test_hold(true, BLOCKED_FROZEN);
+	test_hold(false, BLOCKED_AUTOSCALED);
 	test_no_limit();
 	test_property_is_ahead(40 * MIB);
 	test_property_is_ahead(90 * MIB);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* HorizontalPodAutoscalers of autoscaling/v2, as far as they depend on requests. */
+/* HorizontalPodAutoscalers of autoscaling/v2, as far as they depend on requests, and
+ * VerticalPodAutoscalers of autoscaling.k8s.io/v1. */
 #include "agent/kube/model/autoscalers.h"
 #include "agent/kube/model/decode_impl.h"
 #include "agent/kube/model/names.h"
@@ -48,15 +49,57 @@ static uint32_t depends_on(const struct field *spec)
 	return resources;
 }
 
-/* Owned texts for explain: of its target's pods, and of others. */
-static int explain(struct kube_autoscaler *a, const char *name)
+static uint32_t policy_sizes(const struct field *policy)
 {
-	if (asprintf(&a->why[0], "HorizontalPodAutoscaler %s scales by its utilisation", name) < 0)
+	struct field list = field_array(policy, "controlledResources"), item = {0};
+	uint32_t resources = list.json == NULL ? RESOURCES_BOTH : 0;
+	const char *name;
+
+	while (field_next_text(&list, &item, &name))
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+			if (strcmp(name, resource_names[r]) == 0)
+				resources |= 1u << r;
+	return field_text_is(policy, "mode", "Off") ? 0 : resources;
+}
+
+/* Of any container, since those of its pods are not known. Off only recommends; what Initial has
+ * set is marked on the pods. */
+static uint32_t sizes(const struct field *spec)
+{
+	struct field update = field_object(spec, "updatePolicy");
+	struct field policies = field_object(spec, "resourcePolicy");
+	struct field list = field_array(&policies, "containerPolicies"), item = {0};
+	uint32_t resources = 0, others = RESOURCES_BOTH;
+
+	if (field_text_is(&update, "updateMode", "Off") ||
+	    field_text_is(&update, "updateMode", "Initial"))
+		return 0;
+	while (field_next(&list, &item)) {
+		resources |= policy_sizes(&item);
+		if (field_text_is(&item, "containerName", "*"))
+			others = 0;
+	}
+	return resources | others;
+}
+
+static const struct {
+	const char *name, *target, *own, *other;
+	uint32_t (*resources)(const struct field *spec);
+} kinds[AUTOSCALER_KIND_COUNT] = {
+	[AUTOSCALER_HORIZONTAL] = {"HorizontalPodAutoscaler", "scaleTargetRef",
+				   "scales by its utilisation", "scales", depends_on},
+	[AUTOSCALER_VERTICAL] = {"VerticalPodAutoscaler", "targetRef", "sizes it", "sizes", sizes},
+};
+
+/* Owned texts for explain: of its target's pods, and of others. */
+static int explain(struct kube_autoscaler *a, enum autoscaler_kind kind, const char *name)
+{
+	if (asprintf(&a->why[0], "%s %s %s", kinds[kind].name, name, kinds[kind].own) < 0)
 		a->why[0] = NULL;
 	if (asprintf(&a->why[1],
-		     "HorizontalPodAutoscaler %s scales %s/%s, which may be above this pod; "
+		     "%s %s %s %s/%s, which may be above this pod; "
 		     "if it is not: vscaled.dev/autoscaled: false",
-		     name, a->kind, a->workload) < 0)
+		     kinds[kind].name, name, kinds[kind].other, a->kind, a->workload) < 0)
 		a->why[1] = NULL;
 	return a->why[0] != NULL && a->why[1] != NULL ? 0 : -ENOMEM;
 }
@@ -65,16 +108,17 @@ static int add_autoscaler(const struct field *object, void *arg)
 {
 	struct kube_autoscalers *all = arg;
 	struct field spec = field_object(object, "spec"), meta = field_object(object, "metadata");
-	struct field target = field_object(&spec, "scaleTargetRef");
+	struct field target = field_object(&spec, kinds[all->kind].target);
 	const char *workload = field_text(&target, "name"), *kind = field_text(&target, "kind");
 	const char *name = field_text(&meta, "name");
-	uint32_t resources = depends_on(&spec);
+	uint32_t resources = kinds[all->kind].resources(&spec);
 	struct kube_autoscaler *grown;
 
-	if (workload == NULL)
+	if (workload == NULL && all->kind == AUTOSCALER_HORIZONTAL)
 		return field_bad(&target, "name", "missing");
 	/* The API server accepts any text; no workload has a name or kind that is not valid. */
-	if (kind == NULL || !kube_is_kind(kind) || !kube_is_subdomain(workload))
+	if (workload == NULL || kind == NULL || !kube_is_kind(kind) ||
+	    !kube_is_subdomain(workload) || (all->kind == AUTOSCALER_VERTICAL && resources == 0))
 		return 0;
 	grown = reallocarray(all->items, all->count + 1, sizeof *grown);
 	if (grown == NULL)
@@ -89,16 +133,18 @@ static int add_autoscaler(const struct field *object, void *arg)
 	};
 	if (grown->workload == NULL || grown->kind == NULL)
 		return -ENOMEM;
-	return explain(grown, name != NULL && kube_is_subdomain(name) ? name : "?");
+	return explain(grown, all->kind, name != NULL && kube_is_subdomain(name) ? name : "?");
 }
 
-int kube_decode_autoscalers(const char *text, size_t len, struct kube_autoscalers *ret,
-			    struct kube_decode_error *err)
+int kube_decode_autoscalers(enum autoscaler_kind kind, const char *text, size_t len,
+			    struct kube_autoscalers *ret, struct kube_decode_error *err)
 {
-	OWN(kube_autoscalers_drop) struct kube_autoscalers all = {0};
-	int r = decode_list(text, len, "\"HorizontalPodAutoscalerList\"", add_autoscaler, &all,
-			    err);
+	OWN(kube_autoscalers_drop) struct kube_autoscalers all = {.kind = kind};
+	char list[64];
+	int r;
 
+	snprintf(list, sizeof list, "\"%sList\"", kinds[kind].name);
+	r = decode_list(text, len, list, add_autoscaler, &all, err);
 	if (r < 0)
 		return r;
 	*ret = all;

@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator
 
 from . import auth, discovery, events, lists, logs, proxy, status, tables
 from .auth import ANONYMOUS, Ask, Tokens, User
-from .kinds import BY_NAME, Resource
+from .kinds import BY_NAME, CUSTOM, Resource
 from .rest import Call, Rest
 from .status import ApiError
 from .store import Store, encode
@@ -89,7 +89,7 @@ class App:
         self.store, self.tokens, self.minor, self.address = store, tokens, minor, address
         self.modern = minor >= 34
         self.rest = Rest(store, tokens, minor, default_account)
-        self.without: set[str] = set() if minor >= 32 else {"pods/resize"}
+        self.without: set[str] = set(CUSTOM) if minor >= 32 else CUSTOM | {"pods/resize"}
         self.logs = logs_folder
         if logs_folder is None:
             self.without.add("pods/log")
@@ -167,6 +167,8 @@ class App:
         if t.res.kind == "Namespace":
             ask = Ask(verb, "", "namespaces", t.sub, t.name, t.name)
         auth.require(self.store, user, ask)
+        if t.res.plural in self.without:
+            raise status.no_such_path()
         if verb == "watch":
             return self._watch(t, r, accept)
         if verb == "list":

@@ -57,6 +57,9 @@ RESOURCES = [
     Resource("apps", "v1", "daemonsets", "DaemonSet", short=("ds",), subs=("status",)),
     Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler",
              short=("hpa",), subs=("status",), categories=("all",)),
+    # A CustomResourceDefinition, which a test installs: see CUSTOM.
+    Resource("autoscaling.k8s.io", "v1", "verticalpodautoscalers", "VerticalPodAutoscaler",
+             short=("vpa",)),
     Resource("coordination.k8s.io", "v1", "leases", "Lease"),
     Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", short=("pdb",),
              subs=("status",)),
@@ -75,6 +78,7 @@ RESOURCES = [
              "SelfSubjectReview", False, verbs=("create",), create_only=True),
 ]
 
+CUSTOM = {"verticalpodautoscalers"}
 BY_NAME = {(r.group, r.version, r.plural): r for r in RESOURCES}
 BY_KIND = {(r.api_version, r.kind): r for r in RESOURCES}
 SUB_KINDS = {

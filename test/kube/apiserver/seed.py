@@ -10,6 +10,8 @@ AGENT_RULES = [
     {"verbs": ["get", "list", "watch", "patch"], "apiGroups": [""], "resources": ["pods"]},
     {"verbs": ["patch"], "apiGroups": [""], "resources": ["pods/resize"]},
     {"verbs": ["list"], "apiGroups": ["autoscaling"], "resources": ["horizontalpodautoscalers"]},
+    {"verbs": ["list"], "apiGroups": ["autoscaling.k8s.io"],
+     "resources": ["verticalpodautoscalers"]},
     {"verbs": ["create", "patch"], "apiGroups": ["events.k8s.io"], "resources": ["events"]},
     {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["limitranges"]},
     {"verbs": ["get"], "apiGroups": [""], "resources": ["nodes"]},
