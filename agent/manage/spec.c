@@ -44,9 +44,14 @@ void limits_as_spec(struct limits *l, uint64_t spec_milli)
 bool spec_sent_by_us(const struct managed *m, enum resource r, uint64_t value)
 {
 	const struct baseline *b = persist_record(m);
+	const struct kube_container *c = pod_spec_of(m);
+	bool present = c != NULL && value == c->spec.limit[r];
+	enum value_owner owner = present ? kube_owner(c, KUBE_LEAF_LIMIT(r)) : OWNER_UNKNOWN;
 
 	if (b == NULL || !b->ratified)
 		return false;
+	if (owner != OWNER_UNKNOWN)
+		return owner == OWNER_VSCALED;
 	/* A record from before these values were stored says no more than that. */
 	return b->sent[r] == 0 || limit_same(r, value, b->sent[r]) ||
 	       limit_same(r, value, b->sent_over[r]) || limit_same(r, value, b->sent_before[r]);

@@ -16,7 +16,8 @@ bool limit_same(enum resource r, uint64_t a, uint64_t b);
 bool limit_same_file(enum resource r, uint64_t a, uint64_t b, uint64_t period_usec);
 /* What the file has for a limit of the spec that is less: the spec's is the original. */
 void limits_as_spec(struct limits *l, uint64_t spec_milli);
-/* Does the record say that vscaled sent this value of its spec? */
+/* Did vscaled send this value of its spec? By managedFields; where they do not say, by the record.
+ */
 bool spec_sent_by_us(const struct managed *m, enum resource r, uint64_t value);
 /* A limit in the spec is neither the original on record nor one that vscaled sent. */
 bool spec_is_owners(const struct managed *m, const struct kube_container *c);

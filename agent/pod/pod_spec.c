@@ -196,13 +196,21 @@ static void note_kill(struct managed *m, const struct kube_container *now,
 	m->container.oom_at_restart = res->counters.oom_kills;
 }
 
+/* Its owner has applied the value that vscaled had set. */
+static bool taken_over(const struct kube_container *now, const struct kube_container *old,
+		       enum resource r)
+{
+	return kube_owner(old, KUBE_LEAF_LIMIT(r)) == OWNER_VSCALED &&
+	       kube_owner(now, KUBE_LEAF_LIMIT(r)) == OWNER_OTHER;
+}
+
 static void container_changed(struct pod *p, size_t i, const struct kube_container *old)
 {
 	const struct kube_container *now = &p->spec->containers[i];
 	struct managed *m = p->members[i].managed;
 
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		if (now->spec.limit[r] == old->spec.limit[r])
+		if (now->spec.limit[r] == old->spec.limit[r] && !taken_over(now, old, r))
 			continue;
 		if (m == NULL || m->control.started_at == 0)
 			continue;
@@ -234,9 +242,10 @@ void pod_spec_changed(struct pod *p, const struct kube_pod *old)
 		if (m != NULL && was != NULL && m->control.started_at != 0)
 			note_kill(m, now, was);
 	}
-	if (old == NULL || old->generation == p->spec->generation)
+	if (old == NULL)
 		return;
-	expect_echo(p);
+	if (old->generation != p->spec->generation)
+		expect_echo(p);
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct kube_container *was =
 			kube_pod_container(old, p->spec->containers[i].name);

@@ -85,7 +85,9 @@ struct report_resource {
 	uint64_t actual;      /* in the cgroup's file; 0: not read */
 	uint64_t reported;    /* limit that the kubelet reports as carried out; 0: not reported */
 	uint64_t reported_request;
-	bool external;    /* by the records, vscaled did not send this limit */
+	bool external; /* by the records, vscaled did not send this limit */
+	/* By managedFields. Not known: values are compared with those that were sent. */
+	enum value_owner limit_owner, request_owner;
 	uint64_t ceiling; /* it is never held above this; 0: no such bound */
 	uint64_t request; /* the recommended request; 0: leave it */
 	/* LimitRange: limit / request at most, where the request follows; 0: no such bound */
@@ -180,6 +182,7 @@ struct report_memory {
 	/* RESOURCES_*: set by an external writer before a request that did not take it into
 	 * account, according to the object seen last. */
 	uint32_t overtaken;
+	uint32_t ours;    /* RESOURCES_*: its limit was vscaled's by managedFields, as last seen */
 	usec_t led_at;    /* its last lead was accepted; 0: never */
 	usec_t led_ahead; /* growth that this covered, without what report_tuned() adds */
 	/* The memory limit of a request that has no answer and may still be stored. */
@@ -409,6 +412,8 @@ enum report_change {
 	/* An external writer keeps lowering a memory limit: from now on there are pauses before it
 	 * is raised again. */
 	REPORT_CHANGE_CONTESTED = 1 << 6,
+	/* With REFUSED: admission stored a lower value than was sent, which is vscaled's. */
+	REPORT_CHANGE_LOWERED = 1 << 7,
 };
 
 /* The patch is on its way. */

@@ -96,7 +96,17 @@ static inline bool is_late(const struct report_state *s, const struct report_mem
 	return false;
 }
 
+/* The RESOURCES_* that an external writer has set since `known`, by their owners in facts x; where
+ * one is not known, compared with `known`, `asked` and `late`. */
+uint32_t report_foreign_values(const struct report_state *s, const struct report_memory *m,
+			       const struct report_container *c, const struct report_values *spec,
+			       usec_t now);
+
 /* --- report_state.c */
+/* Admission stored lower values than were asked for: these are the ceilings from now on, as another
+ * request would end the same way. */
+bool report_lowered(const struct report_tuning *t, struct report_memory *m,
+		    const struct report_values *spec, size_t r, usec_t now);
 struct refusal {
 	uint32_t resources; /* RESOURCES_* */
 	bool requests;      /* what is requested: no limit is the cause */

@@ -5,11 +5,40 @@
 
 enum { BIT_DEFERRED = 1, BIT_INFEASIBLE = 2, BIT_PROGRESS = 4, BIT_ERROR = 8, BIT_ECHOED = 16 };
 
-/* Is every value as known or as asked, so that no external writer set it? */
-static bool is_ours(const struct report_values *spec, const struct report_memory *m, size_t r)
+/* Was the limit vscaled's, and is another writer's now? Applied as it stood, it has the same value,
+ * and the object the same generation. */
+static bool taken_over(const struct report_memory *m, const struct report_resource *x, size_t r)
 {
-	return (spec->limit[r] == m->known.limit[r] || spec->limit[r] == m->asked.limit[r]) &&
-	       (spec->request[r] == m->known.request[r] || spec->request[r] == m->asked.request[r]);
+	return (m->ours & (1u << r)) != 0 && x->limit_owner == OWNER_OTHER;
+}
+
+/* Has an external writer set this value? late: a request without an answer may have. */
+static bool is_foreign(enum value_owner owner, uint64_t value, uint64_t known, uint64_t asked,
+		       bool late)
+{
+	if (value == known || owner == OWNER_VSCALED)
+		return false;
+	return owner == OWNER_OTHER || (value != asked && !late);
+}
+
+uint32_t report_foreign_values(const struct report_state *s, const struct report_memory *m,
+			       const struct report_container *c, const struct report_values *spec,
+			       usec_t now)
+{
+	uint32_t foreign = 0;
+
+	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+		const struct report_resource *x = &c->resource[r];
+		bool late = is_late(s, m, spec, r, now);
+
+		if (is_foreign(x->limit_owner, spec->limit[r], m->known.limit[r], m->asked.limit[r],
+			       late) ||
+		    is_foreign(x->request_owner, spec->request[r], m->known.request[r],
+			       m->asked.request[r], late) ||
+		    taken_over(m, x, r))
+			foreign |= 1u << r;
+	}
+	return foreign;
 }
 
 static uint32_t bits_of(const struct report_facts *f)
@@ -50,6 +79,14 @@ static void first_good(struct report_memory *m, const struct report_facts *f, si
 		m->theirs |= 1u << r;
 }
 
+static void note_owners(struct report_memory *m, const struct report_container *c)
+{
+	m->ours = 0;
+	for (size_t r = 0; r < RESOURCE_COUNT; r++)
+		if (c->resource[r].limit_owner == OWNER_VSCALED)
+			m->ours |= 1u << r;
+}
+
 /* The pod is seen for the first time. Only managedFields show what an earlier agent process wrote.
  */
 static uint32_t first_seen(struct report_state *s, const struct report_facts *f, usec_t now)
@@ -60,6 +97,7 @@ static uint32_t first_seen(struct report_state *s, const struct report_facts *f,
 		m->known = m->asked = m->good = report_spec_of(f, i);
 		for (size_t r = 0; r < RESOURCE_COUNT; r++)
 			first_good(m, f, i, r);
+		note_owners(m, &f->containers[i]);
 	}
 	s->seen = true;
 	s->seen_at = now;
@@ -74,25 +112,28 @@ static uint32_t first_seen(struct report_state *s, const struct report_facts *f,
 }
 
 /* Returns the RESOURCES_* of a container that changed; an external writer set m->foreign of them.
- */
-static uint32_t report_observe_compare(const struct report_state *s, struct report_memory *m,
-				       const struct report_values *spec, usec_t now)
+ * *lowered: admission has changed a value of vscaled's, and no answer is awaited that says so. */
+static uint32_t report_observe_compare(const struct report_tuning *t, const struct report_state *s,
+				       struct report_memory *m, const struct report_container *c,
+				       const struct report_values *spec, bool *lowered, usec_t now)
 {
 	uint32_t moved = 0;
 
-	m->foreign = 0;
 	if (s->phase != REPORT_SENT && (!s->uncertain || now >= s->late_until))
 		m->asked = m->known;
+	m->foreign = report_foreign_values(s, m, c, spec, now);
 	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 		if (report_equal(spec, &m->known, r))
 			continue;
 		moved |= 1u << r;
 		m->theirs &= ~(1u << r);
-		if (!is_ours(spec, m, r) && !is_late(s, m, spec, r, now))
-			m->foreign |= 1u << r;
+		if (s->phase != REPORT_SENT && !(m->foreign & (1u << r)) &&
+		    c->resource[r].limit_owner == OWNER_VSCALED && !report_late(s, now))
+			*lowered |= report_lowered(t, m, spec, r, now);
 	}
 	m->theirs |= m->foreign;
-	return moved;
+	note_owners(m, c);
+	return moved | m->foreign;
 }
 
 /* An external writer set new values: what was refused before may be accepted now. */
@@ -115,7 +156,7 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now)
 {
 	uint32_t foreign = 0, moved = 0;
-	bool lowered = false, low = false, less = false;
+	bool lowered = false, low = false, less = false, refused = false;
 
 	for (size_t i = 0; i < report_count_of(s, f); i++) {
 		const struct report_container *c = &f->containers[i];
@@ -124,7 +165,7 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 		usec_t covers = report_covers(t, m, c, t->ahead_usec, now);
 		bool down = spec.limit[RESOURCE_MEMORY] < m->known.limit[RESOURCE_MEMORY];
 
-		moved |= report_observe_compare(s, m, &spec, now);
+		moved |= report_observe_compare(t, s, m, c, &spec, &refused, now);
 		foreign |= m->foreign;
 		less |= down;
 		lowered |= down && (m->foreign & RESOURCES_MEMORY) != 0 &&
@@ -153,7 +194,7 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 	/* Stored late, over a higher limit. */
 	if (less)
 		s->lead_at = 0;
-	return REPORT_CHANGE_VERIFY;
+	return REPORT_CHANGE_VERIFY | (refused ? REPORT_CHANGE_LOWERED | REPORT_CHANGE_REFUSED : 0);
 }
 
 static bool spec_moved(const struct report_state *s, const struct report_facts *f)
@@ -163,11 +204,13 @@ static bool spec_moved(const struct report_state *s, const struct report_facts *
 	/* Before 1.33 pods have no generation; and a request that ended without an answer has left
 	 * `known` behind, though its generation was seen. */
 	for (size_t i = 0; i < report_count_of(s, f); i++) {
+		const struct report_memory *m = &s->container[i];
 		struct report_values spec = report_spec_of(f, i);
 
-		if (!report_equal(&spec, &s->container[i].known, RESOURCE_CPU) ||
-		    !report_equal(&spec, &s->container[i].known, RESOURCE_MEMORY))
-			return true;
+		for (size_t r = 0; r < RESOURCE_COUNT; r++)
+			if (!report_equal(&spec, &m->known, r) ||
+			    taken_over(m, &f->containers[i].resource[r], r))
+				return true;
 	}
 	return false;
 }

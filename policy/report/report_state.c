@@ -255,32 +255,45 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 	return REPORT_CHANGE_REFUSED | REPORT_CHANGE_RETRY;
 }
 
-/* One container of a 200: the object's values count, not those asked for. others: an external
- * writer changed the spec in between. Returns the RESOURCES_* that it set. */
-static uint32_t take_answer(const struct report_tuning *t, const struct report_state *s,
-			    struct report_memory *m, const struct report_values *spec, bool others,
-			    usec_t now)
+bool report_lowered(const struct report_tuning *t, struct report_memory *m,
+		    const struct report_values *spec, size_t r, usec_t now)
 {
-	m->foreign = 0;
+	bool limit = spec->limit[r] < m->asked.limit[r];
+	bool request = spec->request[r] < m->asked.request[r];
+
+	if (!limit && !request)
+		return false;
+	m->ceiling.limit[r] = limit ? spec->limit[r] : LIMIT_MAX;
+	m->ceiling.request[r] = request ? spec->request[r] : LIMIT_MAX;
+	m->ceiling_until[r] = add_sat(now, t->refusal_usec);
+	return true;
+}
+
+/* One container of a 200: the object's values count, not those asked for. others: an external
+ * writer changed the spec in between. Sets m->foreign. True: admission lowered what was sent. */
+static bool take_answer(const struct report_tuning *t, const struct report_state *s,
+			struct report_memory *m, const struct report_container *c,
+			const struct report_values *spec, bool others, usec_t now)
+{
+	bool lowered = false;
+
+	m->foreign = report_foreign_values(s, m, c, spec, now);
 	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
-		if (report_equal(&m->asked, &m->known, r) ||
-		    (others && !report_equal(spec, &m->asked, r))) {
-			if (!report_equal(spec, &m->known, r) && !is_late(s, m, spec, r, now))
-				m->foreign |= 1u << r;
+		bool known = c->resource[r].limit_owner != OWNER_UNKNOWN;
+
+		/* Without owners: what was asked for, unless others wrote meanwhile, is vscaled's,
+		 * whatever admission made of it. */
+		if (!known && !others && !report_equal(&m->asked, &m->known, r))
+			m->foreign &= ~(1u << r);
+		if ((m->foreign & (1u << r)) != 0 || report_equal(&m->asked, &m->known, r))
 			continue;
-		}
 		if (!report_equal(&m->asked, &m->from, r))
 			m->theirs &= ~(1u << r);
-		/* Admission lowered the value: another request would end the same way. */
-		if (spec->limit[r] < m->asked.limit[r]) {
-			m->ceiling.limit[r] = spec->limit[r];
-			m->ceiling.request[r] = LIMIT_MAX;
-			m->ceiling_until[r] = add_sat(now, t->refusal_usec);
-		}
+		lowered |= report_lowered(t, m, spec, r, now);
 	}
 	m->theirs |= m->foreign;
 	m->known = *spec;
-	return m->foreign;
+	return lowered;
 }
 
 /* The ceilings end. No higher memory limit is accepted yet: leads stay refused. */
@@ -341,6 +354,7 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 	/* A request of vscaled is one generation. */
 	bool others = s->base != 0 && f->generation > MAX(s->base, s->generation) + 1;
 	uint32_t foreign = 0;
+	bool lowered = false;
 
 	s->conflicts = s->failures = 0;
 	s->uncertain = false;
@@ -363,7 +377,8 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 
 		changed |= !report_equal(&spec, &m->known, RESOURCE_CPU) ||
 			   !report_equal(&spec, &m->known, RESOURCE_MEMORY);
-		foreign |= take_answer(t, s, m, &spec, others, now);
+		lowered |= take_answer(t, s, m, &f->containers[i], &spec, others, now);
+		foreign |= m->foreign;
 	}
 	if (others)
 		report_forget_refusals(s, foreign & RESOURCES_MEMORY);
@@ -375,7 +390,8 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 	report_back_to(s);
 	/* Nothing changed: the kubelet will do nothing, whatever the cgroup holds. */
 	return (changed ? 0 : REPORT_CHANGE_VERIFY) | (others ? REPORT_CHANGE_VERIFY : 0) |
-	       (foreign || others ? REPORT_CHANGE_FOREIGN : 0);
+	       (foreign || others ? REPORT_CHANGE_FOREIGN : 0) |
+	       (lowered ? REPORT_CHANGE_LOWERED | REPORT_CHANGE_REFUSED : 0);
 }
 
 static uint32_t conflict(struct report_state *s, usec_t now)

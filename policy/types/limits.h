@@ -17,6 +17,8 @@
 #define PAGE_DEFAULT_BYTES 4096u
 
 enum resource { RESOURCE_CPU, RESOURCE_MEMORY, RESOURCE_COUNT };
+/* Who has set a value of a pod's spec, by the API server's managedFields. */
+enum value_owner { OWNER_UNKNOWN, OWNER_VSCALED, OWNER_OTHER };
 /* "cpu", "memory": as Kubernetes names them. */
 extern const char *const resource_names[RESOURCE_COUNT];
 

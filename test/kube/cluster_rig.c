@@ -152,6 +152,7 @@ cJSON *crig_ask(struct crig *c, const char *method, const char *path, const char
 	snprintf(more, sizeof more,
 		 "Authorization: Bearer %s\r\nUser-Agent: test\r\nContent-Type: %s\r\n", token,
 		 strcmp(method, "PATCH") != 0      ? "application/json"
+		 : strstr(path, "&force=") != NULL ? "application/apply-patch+yaml"
 		 : strstr(path, "/resize") != NULL ? "application/strategic-merge-patch+json"
 						   : "application/merge-patch+json");
 	fd = crig_connect(c->admin_port, NULL);

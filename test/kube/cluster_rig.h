@@ -65,7 +65,7 @@ void crig_user_resizes(struct crig *c, const struct rig_pod *p, const char *cpu,
 		       const char *memory);
 
 /* --- the server's two doors; both end the test when the answer is no 2xx */
-/* The administrator's request; body NULL: none. */
+/* The administrator's request; body NULL: none. A PATCH with "&force=" is a server-side apply. */
 cJSON *crig_ask(struct crig *c, const char *method, const char *path, const char *body);
 /* "faults", body NULL: GET. */
 void crig_debug(struct crig *c, const char *door, const char *body);

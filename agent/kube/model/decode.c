@@ -2,6 +2,7 @@
 /* Pods: one, a line of a watch, a list. */
 #include "agent/kube/model/decode_impl.h"
 #include "agent/kube/model/names.h"
+#include "agent/kube/model/owners.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -143,6 +144,8 @@ int decode_pod(const struct field *pod, struct kube_pod *p)
 		return r;
 	read_spec(&spec, p);
 	r = decode_containers(&spec, &status, p);
+	if (r == 0)
+		r = decode_owners(pod, p);
 	return r == 0 ? read_status(&status, p) : r;
 }
 

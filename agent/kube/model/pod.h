@@ -16,6 +16,10 @@ enum container_kind {
 	CONTAINER_KIND_COUNT
 };
 
+/* One value of a container, as a bit. */
+#define KUBE_LEAF_LIMIT(r)   (1u << (r))
+#define KUBE_LEAF_REQUEST(r) (1u << (RESOURCE_COUNT + (r)))
+
 /* LIMIT_MAX: no limit, also where 0 stands. A request of 0: none. */
 struct kube_resources {
 	uint64_t limit[RESOURCE_COUNT];
@@ -25,7 +29,11 @@ struct kube_resources {
 struct kube_container {
 	char *name;
 	enum container_kind kind;
-	struct kube_resources spec;   /* desired */
+	struct kube_resources spec; /* desired */
+	/* KUBE_LEAF_*: values of spec that managedFields say vscaled has set through pods/resize,
+	 * and those that somebody else has set or applied; an Apply of a value shares it. In
+	 * neither: not known, as when entries were cleared or merged. */
+	uint8_t ours, others;
 	struct kube_resources status; /* containerStatuses[].resources, the runtime's record */
 	bool has_status;              /* status was there */
 	/* containerStatuses[].allocatedResources: what the kubelet has admitted. */
@@ -122,6 +130,12 @@ static inline const char *kube_pod_kind(const struct kube_pod *p)
 uint64_t kube_pod_limit_held(const struct kube_pod *p, const struct kube_container *c,
 			     enum resource r);
 const struct kube_container *kube_pod_container(const struct kube_pod *p, const char *name);
+static inline enum value_owner kube_owner(const struct kube_container *c, unsigned leaf)
+{
+	return (c->others & leaf) != 0 ? OWNER_OTHER
+	       : (c->ours & leaf) != 0 ? OWNER_VSCALED
+				       : OWNER_UNKNOWN;
+}
 
 /* What a pod takes of its node's allocatable resources. */
 enum kube_count {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/model/scan.h"
 #include "agent/base/escape.h"
+#include "agent/kube/model/owners.h"
 #include "policy/base/base.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
 
-#define UNREAD "fieldsV1"
+#define OWNERS "fieldsV1"
 /* cJSON reads this many bytes of a number. */
 #define NUMBER_MAX 63
 
@@ -160,7 +161,7 @@ static bool scan_literal(struct scan *s, const char *word)
 
 static bool value(struct scan *s, unsigned depth);
 
-/* "key": value. A value that is never read is overwritten with blanks, and does not count. */
+/* "key": value. Of managedFields' fieldsV1 remains what is needed, and that alone counts. */
 static bool scan_member(struct scan *s, unsigned depth)
 {
 	const char *key, *begin;
@@ -179,14 +180,10 @@ static bool scan_member(struct scan *s, unsigned depth)
 	values = s->values;
 	if (!value(s, depth))
 		return false;
-	if (s->writable != NULL && len == strlen(UNREAD) && memcmp(key, UNREAD, len) == 0 &&
+	if (s->writable != NULL && len == strlen(OWNERS) && memcmp(key, OWNERS, len) == 0 &&
 	    *begin == '{') {
-		char *hole = s->writable + (begin - s->start);
-
-		memset(hole, ' ', (size_t)(s->p - begin));
-		hole[0] = '{';
-		hole[1] = '}';
-		s->values = values + 1;
+		s->values = values + 1 +
+			    owners_slim(s->writable + (begin - s->start), (size_t)(s->p - begin));
 	}
 	return true;
 }

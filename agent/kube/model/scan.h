@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds where the values of a JSON text begin and end without building a tree, and overwrites
- * members that are never read with blanks. Strict RFC 8259; nesting, values and numbers are capped.
+/* Finds where the values of a JSON text begin and end without building a tree, and cuts
+ * a member that is hardly read. Strict RFC 8259; nesting, values and numbers are capped.
  */
 #pragma once
 
@@ -26,8 +26,8 @@ struct scan_error {
  * values is not capped here, because nothing is built. -EBADMSG. */
 int scan_document(const char *text, size_t len, struct span *ret, struct scan_error *err);
 
-/* Checks one value and overwrites managedFields' fieldsV1, which is never read and is half of a
- * pod, with blanks. -EBADMSG; -E2BIG: too many values. */
+/* Checks one value and cuts managedFields' fieldsV1, which is half of a pod, to what is needed of
+ * it (owners.h). -EBADMSG; -E2BIG: too many values. */
 int scan_slim(char *text, size_t len, struct scan_error *err);
 
 /* Iterates over the members of an object, or the items of an array, that was scanned; begin with

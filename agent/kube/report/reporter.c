@@ -442,6 +442,9 @@ static void reporter_changes(struct tracked *t, const struct reporter_view *v, u
 		reporter_forget(t->reporter, t->uid);
 		return;
 	}
+	if (changes & REPORT_CHANGE_LOWERED)
+		text = "admission lowers what vscaled sends: the values that are stored are the "
+		       "highest ones for now";
 	if (changes & REPORT_CHANGE_REFUSED) {
 		reporter_set_refusal(t, text);
 		t->hurry = true;

@@ -209,6 +209,8 @@ static void fill_resource(const struct kube_container *c, size_t r, struct repor
 				    : 0,
 		.reported_request = sized && c->has_status ? c->status.request[r] : 0,
 	};
+	x->limit_owner = kube_owner(c, KUBE_LEAF_LIMIT(r));
+	x->request_owner = kube_owner(c, KUBE_LEAF_REQUEST(r));
 	x->original_limit = x->held = x->spec_limit;
 	x->original_request = x->spec_request;
 }

@@ -38,6 +38,8 @@ class Debug:
             ("POST", "storm"): lambda r, b: fixtures.storm(control.store, **b),
             ("POST", "without"): self._without,
             ("POST", "idle"): self._idle,
+            ("POST", "admission"): lambda r, b: setattr(
+                control.app.rest.strategy, "highest_limits", b["limits"]),
             ("POST", "bookmarks"): lambda r, b: setattr(Watch, "bookmark_every",
                                                         float(b["seconds"])),
         }

@@ -51,6 +51,7 @@ SKELETONS: dict[tuple[str, str], dict[str, Any]] = {
         "status": {}},
     ("authorization.k8s.io/v1", "SelfSubjectAccessReview"): {"spec": {}, "status": {}},
 }
+UPDATES_MAX, ANCIENT = 10, "ancient-changes"
 UNTRACKED = {"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
              "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink"}
 
@@ -172,6 +173,8 @@ def update(old: dict[str, Any] | None, new: dict[str, Any], manager: str, sub: s
     entries = (old or {}).get("metadata", {}).get("managedFields", [])
     if not changed and not removed:
         return entries
+    if old is not None and not entries:  # once cleared, no Update is recorded any more
+        return []
     version = new["apiVersion"]
     own: set[Path] = set()
     out = []
@@ -189,7 +192,18 @@ def update(old: dict[str, Any] | None, new: dict[str, Any], manager: str, sub: s
     own = (own - removed) | changed
     if own:
         out.append(_entry(manager, "Update", version, sub, time, own))
-    return _sorted(out)
+    return _capped(_sorted(out))
+
+
+def _capped(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """More Update entries than ten: the oldest are merged into one without a subresource."""
+    updates = [e for e in entries if e["operation"] == "Update"]
+    if len(updates) <= UPDATES_MAX:
+        return entries
+    old = sorted(updates, key=lambda e: e["time"])[:len(updates) - UPDATES_MAX + 1]
+    paths: set[Path] = set().union(*(from_v1(e["fieldsV1"]) for e in old))
+    merged = _entry(ANCIENT, "Update", old[-1]["apiVersion"], "", old[-1]["time"], paths)
+    return _sorted([e for e in entries if e not in old] + [merged])
 
 
 def _dotted(path: Path) -> str:

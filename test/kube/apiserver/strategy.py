@@ -2,9 +2,10 @@
 """What is special about each kind when it is made, changed or removed."""
 from __future__ import annotations
 
+import copy
 from typing import Any
 
-from . import admission, cel, events, pods, resize
+from . import admission, cel, events, pods, quantity, resize
 from .auth import User
 from .kinds import Resource
 from .status import FieldError, invalid
@@ -21,6 +22,8 @@ class Strategy:
     def __init__(self, store: Store, minor: int) -> None:
         self.store = store
         self.modern = minor >= 34
+        # What a mutating webhook of pods/resize lets through: {"cpu": "300m"}, silently.
+        self.highest_limits: dict[str, str] = {}
 
     def decode(self, res: Resource, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """Defaults and canonical quantities; the names of fields this version lacks."""
@@ -127,7 +130,7 @@ class Strategy:
                     user: User) -> dict[str, Any]:
         name = old["metadata"]["name"]
         if sub == "resize":
-            new = resize.keep_resources_only(new, old)
+            new = self._mutate(resize.keep_resources_only(new, old))
             if not self.modern:
                 new = pods.drop_unknown(new)
             errors = resize.resize_errors(new, old, self.modern)
@@ -151,6 +154,18 @@ class Strategy:
                 admission.declared_features(self.store, new, old)
                 admission.capacity(self.store, new)
             admission.quota(self.store, new, old, commit=False)
+        return new
+
+    def _mutate(self, new: dict[str, Any]) -> dict[str, Any]:
+        """Admission in a resize: managedFields have been computed, and say the requester's."""
+        if not self.highest_limits:
+            return new
+        new = copy.deepcopy(new)
+        for c in new["spec"]["containers"]:
+            limits = c.get("resources", {}).get("limits", {})
+            for r, most in self.highest_limits.items():
+                if r in limits and quantity.parse(limits[r]) > quantity.parse(most):
+                    limits[r] = most
         return new
 
     def _check_policy(self, res: Resource, obj: dict[str, Any]) -> None:
