@@ -276,7 +276,7 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 		   struct report_decision *ret)
 {
 	struct draft d = {.t = t, .n = n, .s = s, .f = f, .now = now, .ret = ret};
-	bool sends;
+	bool sends, at_once;
 
 	*ret = (struct report_decision){.urgency = REPORT_ORDINARY};
 	if (!s->seen || f->container_count > s->count) {
@@ -299,14 +299,14 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 		decide_beside(&d, sends);
 	if (!sends || s->phase == REPORT_SENT)
 		return;
-	d.blind = d.leads || (s->phase == REPORT_WAITING && s->back == BACK_WITHDRAW);
+	at_once = d.leads || (s->phase == REPORT_WAITING && s->back == BACK_WITHDRAW);
 	draft_build(&d);
 	ret->send = true;
 	/* A lead has no time for a conflict. While less headroom is tried growth is held, and a
 	 * request without an answer must not be stored late, over a higher limit. */
-	ret->exact = !d.blind || (d.leads && s->lead_cuts > 0 && s->conflicts == 0);
+	ret->exact = !at_once || (d.leads && s->lead_cuts > 0 && s->conflicts == 0);
 	ret->patch.leads = d.leads;
-	ret->urgency = d.blind       ? REPORT_LEADS
+	ret->urgency = at_once       ? REPORT_LEADS
 		       : d.back      ? REPORT_AT_ONCE
 		       : d.memory_up ? REPORT_MEMORY_RAISE
 				     : REPORT_ORDINARY;

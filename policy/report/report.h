@@ -7,8 +7,10 @@
  * renewed at half of the headroom, lowered by the lease once growth has ended for 30 s. The first
  * one of a growth covers first_ahead_usec: most growth is one short allocation.
  *  - A replay writes all values: after a resize every memory limit in the spec that vscaled may
- * raise is at least use + as much slope as a lead would cover + margin, and a resize names them
- * all.
+ * raise is at least use + as much slope as a lead would cover + margin. A value that does not
+ * change is not named: by its spelling it would become vscaled's.
+ *  - Who has set a value is what managedFields say; where they do not, it is compared with what was
+ * sent. A value of vscaled's that it did not send was changed by admission: a refusal.
  *  - A lead has no resourceVersion and names only the limits that it changes, so it cannot
  * overwrite an external writer's newer limit of another container. What a container that it does
  * not name uses above its spec is added to one that it names: the kubelet writes the sum as the

@@ -531,12 +531,10 @@ void draft_build(struct draft *d)
 
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 			const struct report_resource *x = &d->f->containers[i].resource[r];
-			bool explicit =
-				r == RESOURCE_MEMORY && x->spec_limit != LIMIT_MAX && !d->blind;
 
 			item.limit[r] = v->limit[r];
 			item.request[r] = v->request[r];
-			if (explicit || v->limit[r] != x->spec_limit)
+			if (v->limit[r] != x->spec_limit)
 				item.limits |= 1u << r;
 			if (v->request[r] != x->spec_request)
 				item.requests |= 1u << r;

@@ -14,7 +14,6 @@ struct draft {
 	bool back;         /* restoring, or withdrawing what a condition is set on: at once */
 	bool growing;      /* memory of the pod */
 	bool leads;        /* a lead is needed now */
-	bool blind;        /* sent without resourceVersion: only values that change are named */
 	usec_t ahead_usec; /* slope that a memory limit has to cover */
 	usec_t lower_at;   /* no memory limit is lowered before */
 	bool big, up, down, memory_up, memory_later, any;

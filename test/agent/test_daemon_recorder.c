@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The flight recorder in the daemon, and what vscalectl makes of its file. That every recorded call
  * decides the same again is checked by daemon_rig.c, at the end of each of its tests. */
+#include "agent/backtest/backtest_cmd.h"
 #include "agent/base/drop.h"
-#include "agent/ctl/ctl.h"
 #include "agent/state/flight_file.h"
 #include "agent/state/ring.h"
 #include "test/agent/daemon_rig.h"
@@ -25,7 +25,7 @@ static int run(const char *line)
 	free(err_text);
 	for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
 		argv[argc++] = w;
-	ctl_default(&c, ctl_commands);
+	ctl_default(&c, strncmp(line, "backtest", 8) == 0 ? backtest_commands : ctl_commands);
 	snprintf(state, sizeof state, "%s/state", r.folder);
 	c.config = "/nonexistent";
 	c.state_directory = state;

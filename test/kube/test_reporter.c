@@ -69,7 +69,7 @@ static void test_body_and_path(void)
 		CHECK_STR(g.last_body, "{\"metadata\":{\"uid\":\"u0\",\"resourceVersion\":\"10\"},"
 				       "\"spec\":{\"containers\":[{"
 				       "\"name\":\"app\",\"resources\":{\"limits\":{"
-				       "\"cpu\":\"900m\",\"memory\":\"256Mi\"}}}]}}");
+				       "\"cpu\":\"900m\"}}}]}}");
 	}
 }
 

@@ -96,6 +96,14 @@ static inline uint64_t rig_limit(const struct report_rig *g, uint32_t i, size_t 
 	return item != NULL && (item->limits & (1u << r)) ? item->limit[r] : 0;
 }
 
+/* The limit that the request leaves in the spec, whether it names it or not. */
+static inline uint64_t rig_after(const struct report_rig *g, uint32_t i, size_t r)
+{
+	uint64_t named = rig_limit(g, i, r);
+
+	return named != 0 ? named : g->c[i].resource[r].spec_limit;
+}
+
 static inline uint64_t rig_request(const struct report_rig *g, uint32_t i, size_t r)
 {
 	const struct report_item *item = rig_item(g, i);

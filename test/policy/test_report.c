@@ -53,8 +53,8 @@ static void test_every_memory_limit_is_named(void)
 		g.now += 60 * S;
 		rig_res(&g, 1, MEM)->managed = false;
 		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
-		CHECK_EQ(rig_limit(&g, 1, MEM), 256 * MIB);
+		CHECK_EQ(rig_after(&g, 0, MEM), 256 * MIB);
+		CHECK_EQ(rig_after(&g, 1, MEM), 256 * MIB);
 		rig_res(&g, 1, MEM)->spec_limit = rig_res(&g, 1, MEM)->held = LIMIT_MAX;
 		CHECK(rig_decide(&g));
 		CHECK(rig_item(&g, 1) == NULL);
@@ -130,7 +130,7 @@ static void test_cpu_while_memory_grows(void)
 		CHECK(rig_decide(&g));
 		CHECK_EQ(g.d.urgency, REPORT_MEMORY_RAISE);
 		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
-		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
+		CHECK_EQ(rig_after(&g, 0, MEM), 256 * MIB);
 		CHECK_EQ(rig_limit(&g, 1, MEM), 100 * MIB + 16 * MIB + 480 * MIB);
 	}
 }
@@ -164,7 +164,7 @@ static void test_lower_memory_does_not_block_cpu(void)
 		g.now += S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
-		CHECK_EQ(rig_limit(&g, 1, MEM), 256 * MIB);
+		CHECK_EQ(rig_after(&g, 1, MEM), 256 * MIB);
 	}
 }
 
@@ -352,9 +352,9 @@ static void test_one_is_handed_back(void)
 		g.now += 10 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
-		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
+		CHECK_EQ(rig_after(&g, 0, MEM), 256 * MIB);
 		CHECK_EQ(rig_limit(&g, 1, CPU), 0);
-		CHECK_EQ(rig_limit(&g, 1, MEM), 256 * MIB);
+		CHECK_EQ(rig_after(&g, 1, MEM), 256 * MIB);
 		rig_accept(&g);
 		rig_echo(&g);
 		CHECK(!rig_decide(&g));
@@ -426,7 +426,7 @@ static void test_restoring_all_but_a_limit(bool whole_pod)
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
 		CHECK_EQ(rig_request(&g, 0, MEM), 128 * MIB);
-		CHECK_EQ(rig_limit(&g, 0, MEM), 512 * MIB);
+		CHECK_EQ(rig_after(&g, 0, MEM), 512 * MIB);
 		rig_accept(&g);
 		rig_echo(&g);
 		g.now += 300 * S;

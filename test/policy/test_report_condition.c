@@ -225,7 +225,7 @@ static void test_infeasible_for_memory_alone(void)
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
-		CHECK_EQ(rig_limit(&g, 0, MEM), 440 * MIB);
+		CHECK_EQ(rig_after(&g, 0, MEM), 440 * MIB);
 	}
 }
 
@@ -310,7 +310,8 @@ static void test_admission_makes_less_of_it(void)
 		send_raise(&g);
 		rig_store(&g);
 		rig_res(&g, 0, CPU)->spec_limit = 800;
-		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), 0);
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0),
+			 REPORT_CHANGE_REFUSED | REPORT_CHANGE_LOWERED);
 		CHECK_EQ(allows(&g, CPU), 800);
 		rig_echo(&g);
 		g.now += 60 * S;

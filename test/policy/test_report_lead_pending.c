@@ -242,7 +242,7 @@ static void test_cpu_may_be_the_cause(bool deferred, uint32_t named)
 		g.now += 10 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
-		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(300 * MIB) + 600 * MIB);
+		CHECK_EQ(rig_after(&g, 0, MEM), with_margin(300 * MIB) + 600 * MIB);
 		rig_accept(&g);
 		for (unsigned i = 0; i < 3; i++) {
 			CHECK(!report_lead_denied(g.s, g.now));

@@ -10,7 +10,7 @@ static void begin(struct report_rig *g)
 	rig_set_held(g, 0, CPU, 900);
 	g->now += 60 * S;
 	CHECK(rig_decide(g));
-	CHECK_EQ(rig_limit(g, 0, MEM), 256 * MIB);
+	CHECK_EQ(rig_after(g, 0, MEM), 256 * MIB);
 	rig_accept(g);
 	rig_observe(g);
 	g->now += S / 2;

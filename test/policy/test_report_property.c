@@ -111,15 +111,13 @@ static void check_answer(const struct report_rig *g, struct tally *t)
 		t->restarted_at[i] = g->now;
 		t->restarted++;
 	}
-	/* Every memory limit is named; without resourceVersion only those that change. */
-	for (uint32_t i = 0; i < RIG_CONTAINERS; i++) {
-		uint64_t spec = g->c[i].resource[MEM].spec_limit;
-
-		if (g->d.urgency == REPORT_LEADS)
-			CHECK(rig_limit(g, i, MEM) != spec);
-		else
-			CHECK(spec == LIMIT_MAX || rig_limit(g, i, MEM) != 0);
-	}
+	/* A value that does not change is not named: named in other words it changes hands. */
+	for (uint32_t i = 0; i < RIG_CONTAINERS; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			CHECK(rig_limit(g, i, r) != g->c[i].resource[r].spec_limit);
+			CHECK(rig_request(g, i, r) == 0 ||
+			      rig_request(g, i, r) != g->c[i].resource[r].spec_request);
+		}
 	t->overtook += g->d.urgency == REPORT_LEADS;
 }
 

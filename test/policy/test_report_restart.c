@@ -23,7 +23,7 @@ static void test_at_once_and_hourly(void)
 		CHECK_EQ(rig_limit(&g, 0, MEM), 768 * MIB);
 		CHECK_EQ(rig_request(&g, 0, MEM), 0);
 		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
-		CHECK_EQ(rig_limit(&g, 1, MEM), 256 * MIB);
+		CHECK_EQ(rig_after(&g, 1, MEM), 256 * MIB);
 		rig_accept(&g);
 		rig_echo(&g);
 		rig_set_held(&g, 0, MEM, 768 * MIB);
@@ -207,7 +207,7 @@ static void test_infeasible(void)
 		CHECK(rig_decide(&g));
 		CHECK_EQ(g.d.urgency, REPORT_AT_ONCE);
 		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
-		CHECK_EQ(rig_limit(&g, 1, MEM), 256 * MIB);
+		CHECK_EQ(rig_after(&g, 1, MEM), 256 * MIB);
 		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
 		rig_accept(&g);
 		CHECK_EQ(g.s->container[0].restart_at, 1000 * S);

@@ -16,7 +16,7 @@ static void test_restart_container(void)
 		rig_res(&g, 0, CPU)->restart = false;
 		rig_res(&g, 1, MEM)->restart = true;
 		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 1, MEM), 256 * MIB);
+		CHECK_EQ(rig_after(&g, 1, MEM), 256 * MIB);
 		rig_set_held(&g, 1, MEM, 400 * MIB);
 		g.c[1].use_bytes = 250 * MIB;
 		CHECK(!rig_decide(&g));
@@ -94,7 +94,7 @@ static void test_requests_only(void)
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
 		CHECK_EQ(rig_request(&g, 0, CPU), 300);
-		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
+		CHECK_EQ(rig_after(&g, 0, MEM), 256 * MIB);
 	}
 }
 
