@@ -97,7 +97,6 @@ static uint32_t first_seen(struct report_state *s, const struct report_facts *f,
 		m->known = m->asked = m->good = report_spec_of(f, i);
 		for (size_t r = 0; r < RESOURCE_COUNT; r++)
 			first_good(m, f, i, r);
-		note_owners(m, &f->containers[i]);
 	}
 	s->seen = true;
 	s->seen_at = now;
@@ -132,7 +131,6 @@ static uint32_t report_observe_compare(const struct report_tuning *t, const stru
 			*lowered |= report_lowered(t, m, spec, r, now);
 	}
 	m->theirs |= m->foreign;
-	note_owners(m, c);
 	return moved | m->foreign;
 }
 
@@ -427,6 +425,8 @@ uint32_t report_observed(const struct report_tuning *t, struct report_state *s,
 	if (s->phase == REPORT_WAITING &&
 	    (bits != s->fact_bits || f->observed_generation != s->observed))
 		changes |= REPORT_CHANGE_VERIFY;
+	for (size_t i = 0; i < report_count_of(s, f); i++)
+		note_owners(&s->container[i], &f->containers[i]);
 	s->fact_bits = bits;
 	s->observed = f->observed_generation;
 	if (s->phase != REPORT_SENT)

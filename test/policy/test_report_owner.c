@@ -84,14 +84,19 @@ static void test_same_value(void)
 	}
 }
 
-/* The owner applies the value that stands there: shared, so the owner's. */
-static void test_applied(void)
+/* The owner applies the value that stands there: shared, so the owner's. early: the watch has
+ * delivered our resize before its answer. */
+static void applied(bool early)
 {
 	WITH(g)
 	{
 		send_900(&g);
-		CHECK_EQ(stored(&g, 900, OWNER_VSCALED), 0);
+		if (early)
+			CHECK_EQ(stored(&g, 900, OWNER_VSCALED), 0);
+		else
+			rig_store(&g);
 		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), 0);
+		CHECK_EQ(stored(&g, 900, OWNER_VSCALED) & REPORT_CHANGE_FOREIGN, 0);
 		rig_echo(&g);
 		CHECK(stored(&g, 900, OWNER_OTHER) & REPORT_CHANGE_FOREIGN);
 		CHECK_EQ(report_foreign(g.s, 0), RESOURCES_CPU);
@@ -130,7 +135,8 @@ int main(void)
 	test_lowered();
 	test_lowered_later();
 	test_same_value();
-	test_applied();
+	applied(false);
+	applied(true);
 	test_unknown();
 	test_late();
 	return check_result();
