@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* managedFields: which values of a pod's spec are vscaled's, and which are another's. */
+#include "agent/kube/model/decode.h"
 #include "agent/kube/model/owners.h"
 #include "agent/kube/model/pod.h"
 #include "test/check.h"
@@ -36,7 +37,7 @@ static const struct row rows[] = {
 	{"our annotation is no claim on a value",
 	 ENTRY("vscaled", "Update", "", "{\"f:metadata\":{\"f:annotations\":{\"f:a\":{}}}}"), 0, 0,
 	 0},
-	{"somebody who applies as vscaled",
+	{"an Apply in our name",
 	 ENTRY("vscaled", "Apply", RESIZE, IN("containers", "app", LIMIT_CPU)), 0, 1, 0},
 	{"merged entries", ENTRY("ancient-changes", "Update", "", IN("containers", "app", BOTH)), 0,
 	 0, 0},
@@ -99,7 +100,7 @@ static void test_slim(void)
 	}
 	strcat(text, "}}}");
 	len = strlen(text);
-	kept = owners_slim(text, len);
+	kept = owners_cut(text, len);
 	CHECK_EQ(kept, 64);
 	CHECK_EQ(strlen(text), len);
 	CHECK(strncmp(text, "{\"c0\":1,\"c1\":1,", 15) == 0);

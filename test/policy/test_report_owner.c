@@ -57,7 +57,7 @@ static void test_lowered(void)
 	}
 }
 
-/* In somebody else's request, about another value. */
+/* In another writer's request, about another value. */
 static void test_lowered_later(void)
 {
 	WITH(g)

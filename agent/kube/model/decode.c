@@ -2,7 +2,6 @@
 /* Pods: one, a line of a watch, a list. */
 #include "agent/kube/model/decode_impl.h"
 #include "agent/kube/model/names.h"
-#include "agent/kube/model/owners.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>

@@ -15,6 +15,8 @@ int decode_list(const char *text, size_t len, const char *kind, decode_item_fn *
 		struct kube_decode_error *err);
 /* decode_meta.c: name, uid, owner, annotations, field managers. */
 int decode_metadata(const struct field *pod, struct kube_pod *p);
+/* The same, once the containers are known: whose their values are. */
+int decode_owners(const struct field *pod, struct kube_pod *p);
 /* decode_status.c: the document, owned by the caller; its kind must be this one. */
 int decode_kind(const char *text, size_t len, const char *want, cJSON **json, struct field *ret,
 		struct kube_decode_error *err);

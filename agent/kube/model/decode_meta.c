@@ -317,3 +317,31 @@ int decode_metadata(const struct field *pod, struct kube_pod *p)
 		r = read_labels(&labels, p);
 	return r == 0 ? read_manager(&meta, p) : r;
 }
+
+static void add_leaves(const struct field *fields, struct kube_pod *p, bool ours)
+{
+	for (size_t i = 0; i < p->container_count; i++) {
+		struct kube_container *c = &p->containers[i];
+		uint8_t leaves = (uint8_t)field_int(fields, c->name, 0, UINT8_MAX);
+
+		*(ours ? &c->ours : &c->others) |= leaves;
+	}
+}
+
+int decode_owners(const struct field *pod, struct kube_pod *p)
+{
+	struct field meta = field_object(pod, "metadata");
+	struct field entries = field_array(&meta, "managedFields"), entry = {0};
+
+	while (field_next(&entries, &entry)) {
+		struct field fields = field_object(&entry, "fieldsV1");
+		bool ours = field_text_is(&entry, "manager", "vscaled") &&
+			    field_text_is(&entry, "operation", "Update") &&
+			    field_text_is(&entry, "subresource", "resize");
+
+		/* The oldest of many entries are merged into one: whose they were is not known. */
+		if (!field_text_is(&entry, "manager", "ancient-changes"))
+			add_leaves(&fields, p, ours);
+	}
+	return field_error(pod);
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/model/field.h"
 #include "agent/base/escape.h"
+#include "agent/kube/model/owners.h"
 #include "policy/base/quantity.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -23,7 +24,7 @@ int field_parse(const char *text, size_t len, cJSON **ret, struct kube_decode_er
 		return -ENOMEM;
 	memcpy(copy, text, len);
 	copy[len] = '\0';
-	r = scan_slim(copy, len, &fault);
+	r = scan_slim(copy, len, owners_cut, &fault);
 	if (r < 0)
 		return field_bad_scan(err, &fault);
 	json = cJSON_ParseWithLengthOpts(copy, len + 1, NULL, false);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/model/owners.h"
 #include "agent/kube/model/pod.h"
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -77,7 +76,7 @@ static size_t take_rows(const struct span *list, struct row *row, size_t count)
 	return count;
 }
 
-size_t owners_slim(char *text, size_t len)
+size_t owners_cut(char *text, size_t len)
 {
 	const struct span whole = {text, len};
 	struct span spec = member_of(&whole, "f:spec"), list;
@@ -101,32 +100,4 @@ size_t owners_slim(char *text, size_t len)
 	}
 	*out = '}';
 	return count;
-}
-
-static void add_leaves(const struct field *fields, struct kube_pod *p, bool ours)
-{
-	for (size_t i = 0; i < p->container_count; i++) {
-		struct kube_container *c = &p->containers[i];
-		uint8_t leaves = (uint8_t)field_int(fields, c->name, 0, UINT8_MAX);
-
-		*(ours ? &c->ours : &c->others) |= leaves;
-	}
-}
-
-int decode_owners(const struct field *pod, struct kube_pod *p)
-{
-	struct field meta = field_object(pod, "metadata");
-	struct field entries = field_array(&meta, "managedFields"), entry = {0};
-
-	while (field_next(&entries, &entry)) {
-		struct field fields = field_object(&entry, "fieldsV1");
-		bool ours = field_text_is(&entry, "manager", "vscaled") &&
-			    field_text_is(&entry, "operation", "Update") &&
-			    field_text_is(&entry, "subresource", "resize");
-
-		/* The oldest of many entries are merged into one: whose they were is not known. */
-		if (!field_text_is(&entry, "manager", "ancient-changes"))
-			add_leaves(&fields, p, ours);
-	}
-	return field_error(pod);
 }

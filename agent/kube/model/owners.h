@@ -3,11 +3,8 @@
  * text consists, cut to what is needed. */
 #pragma once
 
-#include "agent/kube/model/field.h"
+#include "agent/kube/model/scan.h"
 
-/* text: one object fieldsV1 that was scanned. In its place, never longer, padded with blanks,
- * stands
- * {"app":5}: KUBE_LEAF_* of each container with a value in it. Returns the number of containers. */
-size_t owners_slim(char *text, size_t len);
-/* After that: ours and others of the containers of p. -EBADMSG. */
-int decode_owners(const struct field *pod, struct kube_pod *p);
+/* As scan_cut_fn: of one object fieldsV1 remains {"app":5}, KUBE_LEAF_* of each container with a
+ * value in it. Returns the number of containers. */
+size_t owners_cut(char *text, size_t len);

@@ -31,7 +31,7 @@ struct kube_container {
 	enum container_kind kind;
 	struct kube_resources spec; /* desired */
 	/* KUBE_LEAF_*: values of spec that managedFields say vscaled has set through pods/resize,
-	 * and those that somebody else has set or applied; an Apply of a value shares it. In
+	 * and those that another manager has set or applied; an Apply of a value shares it. In
 	 * neither: not known, as when entries were cleared or merged. */
 	uint8_t ours, others;
 	struct kube_resources status; /* containerStatuses[].resources, the runtime's record */

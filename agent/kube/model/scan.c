@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/model/scan.h"
 #include "agent/base/escape.h"
-#include "agent/kube/model/owners.h"
 #include "policy/base/base.h"
 #include <ctype.h>
 #include <errno.h>
@@ -18,6 +17,7 @@ struct scan {
 	const char *end;
 	const char *what; /* of the first fault */
 	char *writable;   /* the same text; NULL: it is only read */
+	scan_cut_fn *cut;
 	size_t values;
 };
 
@@ -183,7 +183,7 @@ static bool scan_member(struct scan *s, unsigned depth)
 	if (s->writable != NULL && len == strlen(OWNERS) && memcmp(key, OWNERS, len) == 0 &&
 	    *begin == '{') {
 		s->values = values + 1 +
-			    owners_slim(s->writable + (begin - s->start), (size_t)(s->p - begin));
+			    s->cut(s->writable + (begin - s->start), (size_t)(s->p - begin));
 	}
 	return true;
 }
@@ -255,9 +255,9 @@ int scan_document(const char *text, size_t len, struct span *ret, struct scan_er
 	return r;
 }
 
-int scan_slim(char *text, size_t len, struct scan_error *err)
+int scan_slim(char *text, size_t len, scan_cut_fn *cut, struct scan_error *err)
 {
-	struct scan s = {.start = text, .p = text, .end = text + len, .writable = text};
+	struct scan s = {.start = text, .p = text, .end = text + len, .writable = text, .cut = cut};
 	struct span all;
 	int r = run(&s, &all, err);
 

@@ -26,9 +26,12 @@ struct scan_error {
  * values is not capped here, because nothing is built. -EBADMSG. */
 int scan_document(const char *text, size_t len, struct span *ret, struct scan_error *err);
 
-/* Checks one value and cuts managedFields' fieldsV1, which is half of a pod, to what is needed of
- * it (owners.h). -EBADMSG; -E2BIG: too many values. */
-int scan_slim(char *text, size_t len, struct scan_error *err);
+/* Writes what is needed of a scanned object in its place, never longer, padded with blanks; returns
+ * how many values that has. */
+typedef size_t scan_cut_fn(char *text, size_t len);
+/* Checks one value and has each object fieldsV1 of managedFields, half of a pod, cut. -EBADMSG;
+ * -E2BIG: too many values. */
+int scan_slim(char *text, size_t len, scan_cut_fn *cut, struct scan_error *err);
 
 /* Iterates over the members of an object, or the items of an array, that was scanned; begin with
  * *at NULL. A key is the span between its quotes, as written; the key of an item is empty. */
