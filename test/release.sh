@@ -77,7 +77,7 @@ mkdir -p "$out"
 
 sources()
 {
-	git archive --prefix="vscaled-$version/" "$commit" | gzip -n9 >"$out/vscaled-$version.tar.gz"
+	git archive --prefix="vscaled-$version/" --add-virtual-file="vscaled-$version/REVISION:$VSCALED_REVISION" "$commit" | gzip -n9 >"$out/vscaled-$version.tar.gz"
 }
 
 # deb SUITE ARCH

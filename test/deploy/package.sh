@@ -14,7 +14,7 @@ suite=$1 failed=0 start=$SECONDS
 
 [ "$(id -u)" = 0 ] || skip "needs root"
 command -v mmdebstrap >/dev/null || skip "no mmdebstrap"
-[ -n "$(git -C "$root" rev-parse HEAD 2>/dev/null)" ] || skip "not a clone: release.sh takes the last commit"
+git -C "$root" rev-parse -q --verify HEAD >/dev/null || skip "not a clone: release.sh takes the last commit"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -53,6 +53,14 @@ files()
 		-path ./var/log -prune -o -path ./tmp -prune -o -print) | sort
 }
 
+# The revision of what is built from the sources, without Git.
+sources()
+{
+	tar -C "$work" -xf "$work/release/vscaled-$version.tar.gz"
+	cmake -G Ninja -S "$work/vscaled-$version" -B "$work/build" -DVSCALED_TESTS=OFF >"$work/log"
+	check "the sources know their revision" grep -q "VSCALED_REVISION=.*$revision" "$work/build/build.ninja"
+}
+
 inside()
 {
 	dpkg-deb -e "$deb" "$work/control"
@@ -77,7 +85,7 @@ use()
 		return
 	}
 	check "the unit is not enabled" [ ! -L "$work/debian/etc/systemd/system/multi-user.target.wants/vscaled.service" ]
-	check "the daemon says its version" user 'vscaled --version | grep -q "^vscaled '"$version"' ([0-9a-f]\{12\})$"'
+	check "the daemon says its version" user 'vscaled --version | grep -q "^vscaled '"$version"' ('"$revision"')$"'
 	check "vscalectl, too" user 'vscalectl --version | grep -q "^vscalectl '"$version"' ("'
 	check "backtest starts its program" user 'vscalectl backtest --help >/dev/null'
 	check "doctor looks at the host" user 'vscalectl doctor >/tmp/doctor || [ $? = 1 ]; grep -q "^[a-z]* *daemon " /tmp/doctor; rm /tmp/doctor'
@@ -93,6 +101,7 @@ use()
 	took "purged"
 }
 
+revision=$(git -C "$root" rev-parse --short=12 HEAD)
 version=$(sed -n 's/^project(vscaled VERSION \([0-9.]*\) .*/\1/p' "$root/CMakeLists.txt")
 "$here/../release.sh" --suite "$suite" --arch "$ARCH" --no-image --out "$work/release" "$version" >"$work/log" || {
 	cat "$work/log"
@@ -101,6 +110,7 @@ version=$(sed -n 's/^project(vscaled VERSION \([0-9.]*\) .*/\1/p' "$root/CMakeLi
 took "made"
 deb=$(echo "$work/release"/*.deb)
 inside
+sources
 mmdebstrap --variant=apt --include=systemd,man-db,bash-completion --dpkgopt=force-unsafe-io \
 	--aptopt='Apt::Install-Recommends "false"' "$suite" "$work/debian" "deb $(mirror) $suite main" >"$work/log" 2>&1 || {
 	tail "$work/log"
