@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/control_api/control_api.h"
+#include "agent/base/json.h"
 #include "agent/http/http_socket.h"
 #include "agent/view/report_json.h"
 #include "agent/view/view_json.h"
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <string.h>
 
 /* --- the bodies */
-
-/* A body is flat; the parser itself would recurse a thousand deep. */
-#define DEPTH_MAX 2
 
 struct key_info {
 	const char *name;
@@ -77,45 +74,22 @@ static const char *take_object(const cJSON *object, unsigned keys, struct contro
 	return b->all && b->name[0] != '\0' ? "name and all exclude each other" : NULL;
 }
 
-/* cJSON has no limit of its own below 1000; brackets inside strings only make this stricter. */
-static bool too_deep(const char *text, size_t size)
-{
-	unsigned opened = 0;
-
-	for (size_t i = 0; i < size; i++)
-		opened += text[i] == '{' || text[i] == '[';
-	return opened > DEPTH_MAX;
-}
-
-/* A NUL, plain or escaped, would hide the rest of a name. */
-static bool holds_nul(const char *text, size_t size)
-{
-	static const char escaped[] = "\\u0000";
-
-	return memchr(text, '\0', size) || memmem(text, size, escaped, sizeof(escaped) - 1);
-}
-
 int control_body_parse(const char *text, size_t size, unsigned keys, struct control_body *ret,
 		       const char **ret_why)
 {
+	OWN(drop_json) cJSON *object = NULL;
 	struct control_body b = {0};
-	const char *why, *end = NULL;
-	cJSON *object;
+	struct scan_error fault;
+	const char *why;
 
 	*ret_why = "the body is not valid JSON";
 	if (size == 0) {
 		*ret = b;
 		return 0;
 	}
-	if (holds_nul(text, size) || too_deep(text, size))
+	if (json_parse(text, size, &object, &fault) < 0)
 		return -EBADMSG;
-	object = cJSON_ParseWithLengthOpts(text, size, &end, false);
-	if (!object)
-		return -EBADMSG;
-	while (end < text + size && strchr(" \t\r\n", *end) != NULL)
-		end++;
-	why = end == text + size ? take_object(object, keys, &b) : "text follows the JSON object";
-	cJSON_Delete(object);
+	why = take_object(object, keys, &b);
 	if (why) {
 		*ret_why = why;
 		return -EBADMSG;

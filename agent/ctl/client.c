@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/ctl/client.h"
+#include "agent/base/json.h"
 #include "agent/base/listen.h"
 #include <curl/curl.h>
 #include <errno.h>
@@ -114,10 +115,13 @@ static int say_refused(const struct ctl *c, long status, const cJSON *answer)
 
 static int read_answer(const struct ctl *c, CURL *curl, const struct buffer *b, cJSON **ret)
 {
-	cJSON *answer = b->size ? cJSON_ParseWithLengthOpts(b->text, b->size, NULL, false) : NULL;
+	struct scan_error fault;
+	cJSON *answer = NULL;
 	long status = 0;
 	int r;
 
+	if (b->size > 0)
+		(void)json_parse(b->text, b->size, &answer, &fault);
 	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
 	remove_controls(answer);
 	if (status == 200 && answer) {

@@ -33,19 +33,24 @@ static const char *fault_of(const cJSON *document)
 }
 
 /* NULL: it was taken, and *at is behind it; else why not. */
-static const char *take_answer(const char **at, cJSON *all)
+static const char *take_answer(const char **at, const char *end, cJSON *all)
 {
-	const char *end;
-	cJSON *document = cJSON_ParseWithOpts(*at, &end, false);
-	const char *why = document == NULL ? "not JSON" : fault_of(document);
+	OWN(drop_json) cJSON *document = NULL;
+	const struct span rest = {*at, (size_t)(end - *at)};
+	const char *behind = *at, *why;
+	struct scan_error fault;
+	struct span one;
 
+	if (!scan_value(&rest, &behind, &one) || json_parse(one.s, one.len, &document, &fault) < 0)
+		return "not JSON";
+	why = fault_of(document);
 	if (why == NULL && !cJSON_AddItemToArray(all, document))
 		why = "out of memory";
-	if (why == NULL)
-		*at = end;
-	else
-		cJSON_Delete(document);
-	return why;
+	if (why != NULL)
+		return why;
+	document = NULL;
+	*at = behind;
+	return NULL;
 }
 
 /* The text around an answer, for what is said of it. */
@@ -84,14 +89,14 @@ size_t report_read(const struct ctl *c, const char *source, const char *text, cJ
 {
 	static const char space[] = " \t\r\n", empty[] = "it is empty";
 	struct place p = {.c = c, .source = source, .text = text};
-	const char *at = text + strspn(text, space), *why;
+	const char *at = text + strspn(text, space), *end = at + strlen(at), *why;
 	bool due = *at == '\0';
 	size_t skipped = 0;
 
 	for (; *at != '\0'; at += strspn(at, space)) {
 		bool named = *at == '#';
 
-		why = !named ? take_answer(&at, all) : due ? empty : NULL;
+		why = !named ? take_answer(&at, end, all) : due ? empty : NULL;
 		due = named;
 		if (why != NULL) {
 			tell(&p, at, why);

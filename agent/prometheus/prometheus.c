@@ -197,25 +197,25 @@ static int take_answer(const cJSON *root, struct past_sample **ret, size_t *ret_
 int prometheus_parse(const char *body, size_t size, struct past_sample **ret, size_t *ret_count,
 		     struct prometheus_error *err)
 {
-	cJSON *root = cJSON_ParseWithLength(body, size);
-	int r;
+	OWN(drop_json) cJSON *root = NULL;
+	struct scan_error fault;
 
 	*ret = NULL;
 	*ret_count = 0;
-	r = root == NULL ? bad(err, "it is no JSON") : take_answer(root, ret, ret_count, err);
-	cJSON_Delete(root);
-	return r;
+	if (json_parse(body, size, &root, &fault) < 0)
+		return bad(err, "it is no JSON");
+	return take_answer(root, ret, ret_count, err);
 }
 
 void prometheus_refusal(const char *body, size_t size, struct prometheus_error *err)
 {
-	cJSON *root = cJSON_ParseWithLength(body, size);
-	const char *text = string_of(root, "error");
+	OWN(drop_json) cJSON *root = NULL;
+	struct scan_error fault;
 
-	snprintf(err->text, sizeof err->text, "%s", text);
+	(void)json_parse(body, size, &root, &fault);
+	snprintf(err->text, sizeof err->text, "%s", string_of(root, "error"));
 	/* It goes to the journal. */
 	for (char *at = err->text; *at != '\0'; at++)
 		if ((unsigned char)*at < ' ')
 			*at = ' ';
-	cJSON_Delete(root);
 }

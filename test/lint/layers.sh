@@ -133,6 +133,16 @@ check_table()
 	done
 }
 
+# Another parser of JSON is one file away.
+check_json()
+{
+	local file
+
+	while read -r file; do
+		bad "$file: agent/ may not include a call of cJSON_Parse() but in base/json.c"
+	done < <(cd "$1" && grep -rl 'cJSON_Parse' --include='*.[ch]' agent | grep -vxF agent/base/json.c)
+}
+
 # planted LAYER LINE: a tree with this one line must fail
 planted()
 {
@@ -200,12 +210,14 @@ if [ $# = 1 ]; then
 	check "$1"
 	check_rooms "$1"
 	check_circles "$1"
+	[ ! -d "$1/agent" ] || check_json "$1"
 	verdict
 fi
 check "$ROOT"
 check_rooms "$ROOT"
 check_circles "$ROOT"
 check_table "$ROOT"
+check_json "$ROOT"
 planted_rooms
 planted_circle 3
 planted_circle 4
@@ -222,4 +234,5 @@ planted systemd '#include "agent/config/config.h"'
 planted systemd '#include <cjson/cJSON.h>'
 planted agent '#include "test/check.h"'
 planted agent '#include <libcgroup.h>'
+planted agent 'x = cJSON_Parse(text);'
 verdict

@@ -16,7 +16,6 @@ int field_parse(const char *text, size_t len, cJSON **ret, struct kube_decode_er
 {
 	OWN(drop_free) char *copy = malloc(len + 1);
 	struct scan_error fault;
-	cJSON *json;
 	int r;
 
 	*err = (struct kube_decode_error){.text = ""};
@@ -24,15 +23,8 @@ int field_parse(const char *text, size_t len, cJSON **ret, struct kube_decode_er
 		return -ENOMEM;
 	memcpy(copy, text, len);
 	copy[len] = '\0';
-	r = scan_slim(copy, len, owners_cut, &fault);
-	if (r < 0)
-		return field_bad_scan(err, &fault);
-	json = cJSON_ParseWithLengthOpts(copy, len + 1, NULL, false);
-	/* The scanner has taken it, so it can be parsed. */
-	if (json == NULL)
-		return -ENOMEM;
-	*ret = json;
-	return 0;
+	r = json_parse_slim(copy, len, owners_cut, ret, &fault);
+	return r < 0 && r != -ENOMEM ? field_bad_scan(err, &fault) : r;
 }
 
 int field_bad_scan(struct kube_decode_error *err, const struct scan_error *fault)

@@ -6,7 +6,7 @@
 
 #include "agent/base/json.h"
 #include "agent/kube/model/decode.h"
-#include "agent/kube/model/scan.h"
+#include "agent/base/scan.h"
 #include <cjson/cJSON.h>
 
 struct field {

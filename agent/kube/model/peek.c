@@ -2,7 +2,7 @@
 #include "agent/kube/model/peek.h"
 #include "agent/kube/model/decode_impl.h"
 #include "agent/kube/model/names.h"
-#include "agent/kube/model/scan.h"
+#include "agent/base/scan.h"
 #include "policy/base/text.h"
 #include <ctype.h>
 #include <stdio.h>

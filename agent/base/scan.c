@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/kube/model/scan.h"
+#include "agent/base/scan.h"
 #include "agent/base/escape.h"
 #include "policy/base/base.h"
 #include <ctype.h>
