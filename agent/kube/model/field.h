@@ -5,8 +5,8 @@
 #pragma once
 
 #include "agent/base/json.h"
-#include "agent/kube/model/decode.h"
 #include "agent/base/scan.h"
+#include "agent/kube/model/decode.h"
 #include <cjson/cJSON.h>
 
 struct field {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/model/peek.h"
+#include "agent/base/scan.h"
 #include "agent/kube/model/decode_impl.h"
 #include "agent/kube/model/names.h"
-#include "agent/base/scan.h"
 #include "policy/base/text.h"
 #include <ctype.h>
 #include <stdio.h>
