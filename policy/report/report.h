@@ -318,6 +318,7 @@ const char *report_block_name(enum report_block h);
 /* The order of requests when writes are limited. */
 enum report_urgency {
 	REPORT_LEADS, /* a lead: a replay of the spec's present limit may end in an OOM kill */
+	REPORT_LEADS_AGAIN, /* of a pod whose last request failed, and others' need not */
 	REPORT_AT_ONCE,
 	REPORT_MEMORY_RAISE,
 	REPORT_ORDINARY,

@@ -179,6 +179,9 @@ static usec_t opens(const struct report_queue *q, enum report_urgency urgency, u
 {
 	usec_t at = opens_with(q, urgency == REPORT_ANNOTATION ? q->rate.burst / 2 : 0, now);
 
+	if (urgency == REPORT_LEADS_AGAIN)
+		return MAX(filled(&q->leading, 1000 + LEADING_BURST * 500, now),
+			   q->lead_slow_until);
 	return urgency == REPORT_LEADS
 		       ? MAX(MIN(at, filled(&q->leading, 1000, now)), q->lead_slow_until)
 		       : at;
@@ -191,7 +194,8 @@ usec_t report_queue_opens_event(const struct report_queue *q, bool turn, usec_t 
 
 bool report_queue_take(struct report_queue *q, enum report_urgency urgency, usec_t now)
 {
-	if (urgency == REPORT_LEADS && opens(q, REPORT_ORDINARY, now) > now) {
+	if (urgency == REPORT_LEADS_AGAIN ||
+	    (urgency == REPORT_LEADS && opens(q, REPORT_ORDINARY, now) > now)) {
 		report_queue_take_slot(&q->leading, now);
 		return false;
 	}

@@ -7,7 +7,8 @@
  * resizes, annotations; the oldest first. After a 429 nothing is written before Retry-After, cut to
  * a minute, leads to 5 s. In an
  * outage one try at a time, 1 s to 60 s apart; a lead cannot wait for it and has a token bucket of
- * its own. After an outage each kind waits its own part of spread_usec. Pure; random choices come
+ * its own; those after a failed request have that bucket alone, and leave half of it to the others.
+ * After an outage each kind waits its own part of spread_usec. Pure; random choices come
  * from the seed. */
 #pragma once
 

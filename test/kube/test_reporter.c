@@ -199,6 +199,8 @@ struct tenant {
 	usec_t retry_after, latency;
 	unsigned pods; /* that write */
 	bool grow;     /* leads, else raises */
+	size_t spaces; /* in so many namespaces */
+	usec_t since;  /* for so long before the other pod writes */
 };
 
 static void note_of(struct rig *g, unsigned i)
@@ -227,16 +229,17 @@ static void want_more(struct rig *g, size_t pod, bool lead)
 /* How long a pod of another namespace waits for its raise, or its lead. */
 static usec_t another_waits(const struct tenant *x, bool lead)
 {
+	static const char *const spaces[] = {"bad", "bad1", "bad2", "bad3", "bad4", "bad5"};
 	struct rig g;
 	usec_t waited = 0;
 
 	rig_start(&g, x->pods + 1);
 	for (size_t i = 1; i <= x->pods; i++) {
-		g.pods[i].space = "bad";
+		g.pods[i].space = spaces[i % x->spaces];
 		rig_show(&g, i);
 	}
 	rig_run(&g, 1200 * S);
-	g.fail_where = "/namespaces/bad/";
+	g.fail_where = "/namespaces/bad";
 	g.fail_latency = x->latency;
 	rig_fail(&g, x->what, 100000, x->status, x->body);
 	g.fail_retry_after = x->retry_after;
@@ -245,7 +248,7 @@ static usec_t another_waits(const struct tenant *x, bool lead)
 			note_of(&g, i);
 		else
 			want_more(&g, i, x->grow);
-	rig_run(&g, x->grow ? S : 70 * S);
+	rig_run(&g, x->since);
 	want_more(&g, 0, lead);
 	for (; g.pods[0].resizes == 0 && waited < 3600 * S; waited += 100 * USEC_PER_MSEC)
 		rig_run(&g, 100 * USEC_PER_MSEC);
@@ -269,14 +272,19 @@ static usec_t another_waits(const struct tenant *x, bool lead)
 	       "exceeded")
 
 static const struct tenant tenants[] = {
-	{"resize", 403, RBAC, 0, 0, 1, false},
-	{"resize", 403, DENIED, 0, 0, 1, false},
-	{"resize", 500, FAILING, 0, 0, 11, false},
-	{"resize", 500, FAILING, 0, 10 * S, 11, true},
-	{"resize", 500, FAILING, 0, 30 * S, 40, true},
-	{"resize", 504, TIMEOUT, 0, 29 * S, 11, false},
-	{"event", 500, FAILING, 0, 0, 40, false},
-	{"event", 429, "slow down", 3600 * S, 0, 1, false},
+	{"resize", 403, RBAC, 0, 0, 1, false, 1, 70 * S},
+	{"resize", 403, DENIED, 0, 0, 1, false, 1, 70 * S},
+	{"resize", 500, FAILING, 0, 0, 11, false, 1, 70 * S},
+	{"resize", 500, FAILING, 0, 10 * S, 11, true, 1, S},
+	{"resize", 500, FAILING, 0, 30 * S, 40, true, 1, S},
+	{"resize", 504, TIMEOUT, 0, 29 * S, 11, false, 1, 70 * S},
+	/* Six tenants at once, for some time. */
+	{"resize", 500, FAILING, 0, 10 * S, 60, true, 6, 5 * S},
+	{"resize", 500, FAILING, 0, 10 * S, 60, true, 6, 60 * S},
+	{"resize", 500, FAILING, 0, 30 * S, 60, true, 6, 200 * S},
+	{"resize", 504, TIMEOUT, 0, 29 * S, 60, false, 6, 70 * S},
+	{"event", 500, FAILING, 0, 0, 40, false, 1, 70 * S},
+	{"event", 429, "slow down", 3600 * S, 0, 1, false, 1, 70 * S},
 };
 
 /* One tenant's refusals and failures are not another's. */

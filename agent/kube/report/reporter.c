@@ -526,6 +526,14 @@ static int path_of(const struct kube_pod *pod, const char *end, char *path)
 	return 0;
 }
 
+/* A pod whose requests fail leaves tokens to others. */
+static enum report_urgency turn_of(const struct tracked *t, enum report_urgency urgency)
+{
+	if (!t->failing)
+		return urgency;
+	return urgency == REPORT_LEADS ? REPORT_LEADS_AGAIN : REPORT_ANNOTATION;
+}
+
 /* status: the annotation; else a resize. */
 static int reporter_send_start(struct tracked *t, const struct kube_request *request, bool status,
 			       enum report_urgency urgency, usec_t now)
@@ -542,7 +550,7 @@ static int reporter_send_start(struct tracked *t, const struct kube_request *req
 		return e;
 	}
 	f->lead = urgency == REPORT_LEADS;
-	f->in_turn = report_queue_take(&r->queue, urgency, now);
+	f->in_turn = report_queue_take(&r->queue, turn_of(t, urgency), now);
 	return 0;
 }
 
@@ -1013,7 +1021,7 @@ static void reporter_examine(struct tracked *t, usec_t now)
 		return;
 	if (is_busy(t)) {
 		if (lead_beside(t, now, &d))
-			report_queue_mark(&r->queue, t->uid, REPORT_LEADS, now);
+			report_queue_mark(&r->queue, t->uid, turn_of(t, REPORT_LEADS), now);
 		return;
 	}
 	reporter_decide(t, now, &d);
@@ -1023,9 +1031,7 @@ static void reporter_examine(struct tracked *t, usec_t now)
 		report_queue_drop(&r->queue, t->uid);
 	else
 		report_queue_mark(&r->queue, t->uid,
-				  d.send && t->failing && d.urgency != REPORT_LEADS
-					  ? REPORT_ANNOTATION /* leaves tokens to others */
-				  : d.send               ? d.urgency
+				  d.send                 ? turn_of(t, d.urgency)
 				  : t->hurry             ? REPORT_AT_ONCE
 				  : r->view.mode == NULL ? REPORT_ORDINARY /* its last write */
 							 : REPORT_ANNOTATION,
@@ -1102,7 +1108,7 @@ static void send_all(struct reporter *r, usec_t now, usec_t now_real)
 	for (;;) {
 		struct report_slot *slot = report_queue_next(&r->queue, now);
 		struct tracked *t = slot ? reporter_find(r, slot->uid) : NULL;
-		bool lead = slot != NULL && slot->urgency == REPORT_LEADS;
+		bool lead = slot != NULL && slot->urgency <= REPORT_LEADS_AGAIN;
 
 		if (!may_send(r, t, lead)) {
 			if (slot == NULL)
