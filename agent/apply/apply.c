@@ -63,7 +63,9 @@ static int step_apply(struct managed *m, const struct change *step, const struct
 	    (step->knob == KNOB_CPU_MAX || step->knob == KNOB_MEM_MAX))
 		counters_change(m->table->tally, knobs[step->knob].resource, step->from, step->to,
 				(enum reason)step->reason);
-	recorded_applied(m, step, outcome, x);
+	recorded_call(
+		m, &(struct flight_input){.kind = FLIGHT_APPLIED, .step = step, .outcome = outcome},
+		x);
 	message_step(m, step, outcome, took);
 	return outcome;
 }

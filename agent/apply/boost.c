@@ -82,7 +82,7 @@ void boost_update(struct unit_table *t, struct plan *plan)
 
 		/* The limit to restore must be on disk before the boost. */
 		if (managed_has_laws(m) && (m->control.boost.written || persist_has_boost_base(m)))
-			recorded_boost(m, &x);
+			recorded_call(m, &(struct flight_input){.kind = FLIGHT_BOOST}, &x);
 	}
 }
 

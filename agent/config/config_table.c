@@ -93,7 +93,7 @@ const struct config_key config_keys[] = {
 	FIXED("recorder.enabled", CONFIG_BOOL, recorder.enabled, 0, 1, "true",
 	    "Records what the laws were given and what they decided, for `vscalectl record dump`"),
 	FIXED("recorder.size", CONFIG_BYTES, recorder.size_bytes, MIB, GIB, "16Mi",
-	    "File `recording` in the state directory; an hour of a busy container takes about 1 MiB"),
+	    "Files `recording` to `recording.3` in the state directory; an hour of a busy container takes about 0.5 MiB"),
 
 	WHERE("prometheus.url", CONFIG_WORD, prometheus.url, 512, "none",
 	    "Server that is queried for the past use of containers that neither this node nor the "

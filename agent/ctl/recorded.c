@@ -65,22 +65,29 @@ static const char *what(int e)
 				       : strerror(-e);
 }
 
-/* Reads the file that the options name; failures are printed. CTL_OK, or another exit status. */
+/* Reads the file that the options name, and the older ones beside it; failures are printed. CTL_OK,
+ * or another exit status. */
 static int recorded_read(const struct ctl *c, flight_event_fn *call, void *user)
 {
-	OWN(drop_free) char *bytes = NULL;
-	char own[PATH_MAX];
-	const char *file = c->recording;
-	size_t size;
-	int r;
+	char newest[PATH_MAX], file[PATH_MAX];
+	int r = 0;
 
-	if (file == NULL) {
-		snprintf(own, sizeof own, "%s/" FLIGHT_FILE, c->state_directory);
-		file = own;
+	if (c->recording != NULL)
+		snprintf(newest, sizeof newest, "%s", c->recording);
+	else
+		snprintf(newest, sizeof newest, "%s/" FLIGHT_FILE, c->state_directory);
+	for (int age = FLIGHT_FILES - 1; r == 0 && age >= 0; age--) {
+		OWN(drop_free) char *text = NULL;
+		size_t size;
+
+		flight_file_name(newest, age, file, sizeof file);
+		r = ctl_read_file(file, RECORDING_MAX, &text, &size);
+		if (r == 0)
+			r = flight_read(text, size, call, user);
+		/* Older ones are not there at first, or are of another version. */
+		if (age > 0 && (r == -ENOENT || r == -EPROTONOSUPPORT))
+			r = 0;
 	}
-	r = ctl_read_file(file, RECORDING_MAX, &bytes, &size);
-	if (r == 0)
-		r = flight_read((const uint8_t *)bytes, size, call, user);
 	return r < 0 ? ctl_fail(c, CTL_ERROR, advice(r), "%s: %s", file, what(r)) : CTL_OK;
 }
 
@@ -96,7 +103,7 @@ static struct recorded_point point_of(const struct recorded_points *p, const str
 {
 	const struct usage *u = &f->usage, *before = &p->last;
 	struct recorded_point ret = {
-		.at_real = f->at.now_real,
+		.at_real = f->now_real,
 		.cores = NAN,
 		.unreclaimable = (double)mem_unreclaimable(&u->stat),
 		.limit_cores = NAN,
@@ -104,7 +111,7 @@ static struct recorded_point point_of(const struct recorded_points *p, const str
 	};
 
 	if (p->count > 0) {
-		ret.cores = cores_since(before, u, f->at.now_real - p->items[p->count - 1].at_real);
+		ret.cores = cores_since(before, u, f->now_real - p->items[p->count - 1].at_real);
 		ret.throttled = u->nr_throttled > before->nr_throttled;
 		ret.killed = u->events.oom_kill > before->events.oom_kill;
 	}
@@ -125,7 +132,7 @@ static int recorded_point_add(void *user, const struct flight_event *e)
 	    strcmp(e->container, p->name) != 0)
 		return 0;
 	/* The clock was set back, or two records of one moment. */
-	if (p->count > 0 && e->call->at.now_real <= p->items[p->count - 1].at_real)
+	if (p->count > 0 && e->call->now_real <= p->items[p->count - 1].at_real)
 		return 0;
 	if (p->count == p->room) {
 		size_t room = p->room * 2 + 256;
@@ -452,11 +459,6 @@ int ctl_history(const struct ctl *c)
 
 /* ---- vscalectl record: what the flight recorder has, and whether the laws still decide so. */
 
-static const char *const kind_names[FLIGHT_KIND_COUNT] = {
-	[FLIGHT_SAMPLE] = "sample", [FLIGHT_OBSERVE] = "observe", [FLIGHT_REFLEX] = "reflex",
-	[FLIGHT_REVIEW] = "review", [FLIGHT_BOOST] = "boost",     [FLIGHT_APPLIED] = "applied",
-};
-
 /* What is known of a container, for the summary and the replay. */
 struct summary {
 	char *name; /* owned */
@@ -502,13 +504,13 @@ static int count(void *user, const struct flight_event *e)
 	s = summary_of(r, e->container);
 	if (s == NULL)
 		return -ENOMEM;
-	s->from = s->from == 0 ? e->call->at.now_real : MIN(s->from, e->call->at.now_real);
-	s->to = MAX(s->to, e->call->at.now_real);
+	s->from = s->from == 0 ? e->call->now_real : MIN(s->from, e->call->now_real);
+	s->to = MAX(s->to, e->call->now_real);
 	s->samples += e->kind == FLIGHT_SAMPLE;
 	s->calls += e->kind != FLIGHT_SAMPLE;
 	s->decisions += e->call->decided_count;
-	s->replayed += e->replay != NULL;
-	s->differ += e->replay != NULL && !e->replay->same;
+	s->replayed += e->replayed;
+	s->differ += e->replayed && !e->same;
 	return 0;
 }
 
@@ -603,7 +605,7 @@ static void print_event(const struct reading *r, const struct flight_event *e)
 	const struct flight_call *f = e->call;
 	char text[TIME_TEXT_SIZE], memory[HUMAN_SIZE];
 
-	fprintf(r->c->out, "%s %-7s", time_text(f->at.now_real, 3, text), kind_names[e->kind]);
+	fprintf(r->c->out, "%s %-7s", time_text(f->now_real, 3, text), flight_kind_names[e->kind]);
 	if (f->usage.have & USAGE_CPU)
 		fprintf(r->c->out, " cpu %.3f s, throttled %" PRIu64 "/%" PRIu64,
 			(double)f->usage.cpu_usage_usec / USEC_PER_SEC, f->usage.nr_throttled,
@@ -639,8 +641,8 @@ static cJSON *event_json(const struct flight_event *e)
 	cJSON *o = cJSON_CreateObject(), *steps = cJSON_CreateArray();
 
 	cJSON_AddStringToObject(o, "container", e->container);
-	cJSON_AddStringToObject(o, "kind", kind_names[e->kind]);
-	add_number(o, "realtime_usec", e->call->at.now_real);
+	cJSON_AddStringToObject(o, "kind", flight_kind_names[e->kind]);
+	add_number(o, "realtime_usec", e->call->now_real);
 	if (u->have & USAGE_CPU) {
 		add_number(o, "cpu_usage_usec", u->cpu_usage_usec);
 		add_number(o, "nr_periods", u->nr_periods);

@@ -5,6 +5,7 @@
 #include "agent/loop/tick.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
+#include "agent/recorder/recorder.h"
 #include "agent/serve/serve.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -105,8 +106,11 @@ static int reopen_state(struct daemon *d)
 {
 	int fd = -1, r = directory_open(d->config.paths.state_dir, &fd);
 
-	if (r >= 0)
+	if (r >= 0) {
+		recorder_stop(&d->units);
 		persist_use_folder(&d->records, fd);
+		recorder_start(&d->units);
+	}
 	return r;
 }
 

@@ -193,7 +193,7 @@ static void read_and_decide(struct managed *m, uint32_t first, struct usage *u, 
 		node_memory_for(m);
 	oom_check(m, u);
 	x = daemon_context(m->table, plan);
-	recorded_reflex_pass(m, u, &x);
+	recorded_call(m, &(struct flight_input){.kind = FLIGHT_REFLEX, .usage = u}, &x);
 }
 
 /* A process that reads files larger than its limit causes a hundred events of memory.events a
@@ -353,7 +353,7 @@ static void observe(struct managed *m, bool limits, const struct usage *first, s
 	keep_ours(m, &u.limits);
 	oom_check(m, &u);
 	x = daemon_context(m->table, plan);
-	recorded_observe(m, &u, &x);
+	recorded_call(m, &(struct flight_input){.kind = FLIGHT_OBSERVE, .usage = &u}, &x);
 }
 
 static void sample_one(struct managed *m, struct usage *first, struct plan *plan)
@@ -402,7 +402,7 @@ static void review_all(struct unit_table *t, struct plan *plan)
 		if (t->items[i]->pod != NULL)
 			control_set_containers(&t->items[i]->control,
 					       recommended(t->items[i]->pod));
-		recorded_review(t->items[i], &x);
+		recorded_call(t->items[i], &(struct flight_input){.kind = FLIGHT_REVIEW}, &x);
 		count_blocked(t->items[i]);
 	}
 }

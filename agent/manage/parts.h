@@ -10,9 +10,6 @@
 #include "systemd/unit_props.h"
 #include <systemd/sd-event.h>
 
-struct recording;
-struct recording_active;
-
 /* Not read by BPF. */
 #define READER_NO_SLOT UINT32_MAX
 
@@ -51,10 +48,10 @@ struct managed_originals {
 	uint64_t boost_change;     /* of the records, with that */
 };
 
-/* Of the recording of its calls. Written by agent/record. */
+/* Of the recording of its calls. Written by agent/recorder. */
 struct managed_recording {
-	struct recording *of;            /* owned; NULL: nothing yet */
-	struct recording_active *active; /* owned; NULL: its calls are not recorded */
+	uint32_t file;      /* the one that has its name */
+	usec_t interesting; /* last time it was throttled, near its memory limit or changed */
 };
 
 /* What was reported and has not ended. Written by agent/manage (messages.c, oom.c). */

@@ -26,8 +26,6 @@ static void managed_free(struct managed *m)
 	free(m->key);
 	free(m->history_key);
 	free(m->cgroup.path);
-	free(m->recording.of);
-	free(m->recording.active);
 	drift_forget_writers(m);
 	free(m);
 }

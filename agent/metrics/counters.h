@@ -88,6 +88,8 @@ struct counters {
 	/* persist.c, by result */
 	uint64_t saves;
 	uint64_t saves_failed;
+	/* recorder.c: lines that found no room while the disk stood still */
+	uint64_t recorder_dropped;
 };
 
 /* A limit went from `from` to `to`; nothing is counted when they are the same. */

@@ -749,6 +749,9 @@ const struct metric metrics_table[] = {
 	 "Saves of them.", emit_counter, .offset = COUNTED(saves)},
 	{"vscaled_state_save_failures_total", METRIC_COUNTER, 0, "",
 	 "Failed saves.", emit_counter, .offset = COUNTED(saves_failed)},
+	{"vscaled_recorder_dropped_total", METRIC_COUNTER, 0, "",
+	 "Samples and decisions that are not in the recording, because the disk stood still.",
+	 emit_counter, .offset = COUNTED(recorder_dropped)},
 
 	{"process_cpu_seconds_total", METRIC_COUNTER, MICRO, "",
 	 "User and system CPU time.", emit_number, .offset = IN(process.cpu_usec)},

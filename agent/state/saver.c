@@ -18,6 +18,8 @@ static int write_files(const struct save_slot *slot)
 {
 	int r = 0;
 
+	if (slot->save.append != NULL)
+		return slot->save.append(slot->dir, slot->save.body, slot->save.len);
 	for (size_t i = 0; r == 0 && i < SAVE_FILES_MAX && slot->save.files[i] != NULL; i++)
 		r = state_file_save(slot->dir, slot->save.files[i], slot->save.body,
 				    slot->save.len);
@@ -53,7 +55,9 @@ static void *work(void *arg)
 		pthread_mutex_lock(&s->mutex);
 		slot->result = r;
 		slot->state = SAVE_ENDED;
-		eventfd_write(s->event_fd, 1);
+		/* The loop looks at a recording when it has more to append. */
+		if (slot->save.append == NULL)
+			eventfd_write(s->event_fd, 1);
 	}
 	pthread_mutex_unlock(&s->mutex);
 	return NULL;

@@ -16,6 +16,7 @@ enum save_what {
 	SAVE_ORIGINALS, /* first: a first write waits for it */
 	SAVE_HISTORY,
 	SAVE_ROLLOUTS,
+	SAVE_RECORDING,
 	SAVE_COUNT,
 };
 
@@ -24,6 +25,8 @@ enum save_what {
 /* One text, and the files that are to have it as their body. */
 struct save {
 	const struct state_kind *files[SAVE_FILES_MAX]; /* the second may be NULL */
+	/* In place of files: what to do with the body. */
+	int (*append)(int dir, const char *body, size_t len);
 	char *body;
 	size_t len;
 };
@@ -60,7 +63,7 @@ void saver_stop(struct saver *s);
 void saver_free(struct saver *s);
 /* What the thread has not begun ends with -ECANCELED. */
 void saver_discard(struct saver *s);
-/* Readable when a save has ended; -1 without a thread. */
+/* Readable when a save of files has ended; -1 without a thread. */
 int saver_fd(const struct saver *s);
 /* A save of this was given and its result was not taken. */
 bool saver_busy(struct saver *s, enum save_what what);

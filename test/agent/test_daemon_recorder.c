@@ -2,9 +2,9 @@
 /* The flight recorder in the daemon, and what vscalectl makes of its file. That every recorded call
  * decides the same again is checked by daemon_rig.c, at the end of each of its tests. */
 #include "agent/backtest/backtest_cmd.h"
+#include "agent/base/crc32c.h"
 #include "agent/base/drop.h"
 #include "agent/state/flight_file.h"
-#include "agent/state/ring.h"
 #include "test/agent/daemon_rig.h"
 #include "test/check.h"
 #include <fcntl.h>
@@ -122,52 +122,58 @@ static void test_charts(void)
 
 /* ---- a recording that does not replay ---- */
 
-static struct ring changed;
-
-static int copy_block(void *, const void *head, size_t size, bool)
+static void write_file(const char *path, const char *text, size_t size)
 {
-	struct flight_block block;
+	FILE *f = fopen(path, "we");
 
-	CHECK_EQ(size, sizeof block);
-	memcpy(&block, head, sizeof block);
-	/* As if a raise went half as far. */
-	block.node.tuning.cpu.step_max_permille = 1100;
-	CHECK_EQ(ring_begin(&changed, &block, sizeof block), 0);
-	return 0;
+	CHECK(f != NULL && fwrite(text, 1, size, f) == size && fclose(f) == 0);
 }
 
-static int copy_record(void *, const uint8_t *bytes, size_t size)
+/* The line, with another reason of the last step that was decided: its number is the last one
+ * before the control. */
+static void change_reason(char *line)
 {
-	ring_add(&changed, bytes, size);
-	return 0;
+	char *at = strstr(line, " c0="), *end = strchr(line, '\n') - 5;
+	char check[8];
+
+	CHECK(at != NULL && at < end);
+	at[-1] = at[-1] == '0' ? '1' : (char)(at[-1] - 1);
+	snprintf(check, sizeof check, "%05u", crc32c(0, line, (size_t)(end - 1 - line)) & 0xffff);
+	memcpy(end, check, 5);
 }
 
 static void test_differs(void)
 {
-	struct ring_visitor v = {.block = copy_block, .record = copy_record};
-	char state[RIG_PATH_MAX], line[RIG_PATH_MAX + 64];
-	struct stat st;
-	uint8_t *bytes;
-	int dir, fd;
+	char path[RIG_PATH_MAX], line[RIG_PATH_MAX + 64], *call;
+	static char text[MIB];
+	size_t size;
+	FILE *f;
 
-	snprintf(state, sizeof state, "%s/state", r.folder);
-	dir = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	fd = openat(dir, FLIGHT_FILE, O_RDONLY | O_CLOEXEC);
-	CHECK(fd >= 0 && fstat(fd, &st) == 0);
-	bytes = malloc((size_t)st.st_size);
-	CHECK_EQ(read(fd, bytes, (size_t)st.st_size), st.st_size);
-	close(fd);
-	CHECK_EQ(ring_open(dir, "changed", (size_t)st.st_size, flight_layout(), &changed), 0);
-	CHECK_EQ(ring_visit(bytes, (size_t)st.st_size, flight_layout(), &v), 0);
-	ring_close(&changed);
-	free(bytes);
-	close(dir);
-	snprintf(line, sizeof line, "record replay --recording %s/changed", state);
+	snprintf(path, sizeof path, "%s/state/" FLIGHT_FILE, r.folder);
+	f = fopen(path, "re");
+	CHECK(f != NULL);
+	size = fread(text, 1, sizeof text - 1, f);
+	fclose(f);
+	call = strstr(text, "\nreflex ");
+	CHECK(call != NULL);
+	change_reason(call + 1);
+	snprintf(path, sizeof path, "%s/changed", r.folder);
+	write_file(path, text, size);
+	snprintf(line, sizeof line, "record replay --recording %s", path);
 	CHECK_EQ(run(line), CTL_ERROR);
+	CHECK(strstr(err_text, ": 1 of ") != NULL);
 	CHECK(strstr(err_text, "calls differ") != NULL);
 	CHECK_EQ(run("record replay --recording /dev/null"), CTL_ERROR);
 	CHECK_EQ(run("record replay --recording /nonexistent"), CTL_ERROR);
 	CHECK(strstr(err_text, "recorder.enabled") != NULL);
+	/* Of a version before, a ring of blocks. */
+	write_file(path, "VSCRING1\0\1\2\3\n", 13);
+	CHECK_EQ(run(line), CTL_ERROR);
+	CHECK(strstr(err_text, "a recording of another version") != NULL);
+	CHECK(strstr(err_text, "read it with that version's vscalectl") != NULL);
+	write_file(path, "vscaled-recording 4 1 00000\n", 28);
+	CHECK_EQ(run(line), CTL_ERROR);
+	CHECK(strstr(err_text, "not a recording") != NULL);
 }
 
 static void step_burst(struct rig *rig)
@@ -188,6 +194,24 @@ static void test_surprise(void)
 	CHECK(strstr(out_text, "memory 20 MiB  memory.max 64 MiB -> ") != NULL);
 	CHECK_EQ(run("record replay burst.service -o json"), CTL_OK);
 	CHECK(strstr(out_text, "\"differ\":\t0") != NULL);
+	rig_close(&r);
+}
+
+/* The folder is made anew: so is the recording, with the names of all. */
+static void test_new_folder(void)
+{
+	char command[RIG_PATH_MAX + 32];
+
+	rig_open(&r, "units:\n  - match: '*.service'\n");
+	rig_add(&r, "busy.service", 100, 64 * MIB);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_reflex(&r, 300, step_busy);
+	snprintf(command, sizeof command, "rm -rf '%s/state'", r.folder);
+	CHECK_EQ(system(command), 0);
+	rig_reflex(&r, 900, step_busy);
+	rig_stop(&r);
+	CHECK_EQ(run("record dump busy.service"), CTL_OK);
+	CHECK(strstr(out_text, " sample ") != NULL);
 	rig_close(&r);
 }
 
@@ -214,8 +238,9 @@ int main(void)
 	test_charts();
 	test_differs();
 	rig_close(&r);
-	CHECK(r.replayed > 100);
+	CHECK(r.replayed > 10);
 	test_surprise();
+	test_new_folder();
 	test_off();
 	free(out_text);
 	free(err_text);
