@@ -231,6 +231,9 @@ static void expect_echo(struct pod *p)
 
 void pod_spec_changed(struct pod *p, const struct kube_pod *old)
 {
+	bool ended =
+		old != NULL && old->progress != RESIZE_IDLE && p->spec->progress == RESIZE_IDLE;
+
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct kube_container *now = &p->spec->containers[i];
 		const struct kube_container *was =
@@ -238,7 +241,7 @@ void pod_spec_changed(struct pod *p, const struct kube_pod *old)
 		struct managed *m = p->members[i].managed;
 
 		if (m != NULL)
-			runtime_reported(m, now, was);
+			runtime_reported(m, now, was, ended);
 		if (m != NULL && was != NULL && m->control.started_at != 0)
 			note_kill(m, now, was);
 	}

@@ -56,13 +56,15 @@ static bool asks_for_cpu(const struct kube_resources *now, const struct kube_res
 }
 
 /* An owner may set the limits of before again: what the kubelet has read stays under way until a
- * newer status shows the spec. */
+ * newer status shows the spec. The status of CPU comes from the file, where vscaled may have
+ * written the owner's value before: no resize may be in progress. */
 static void note_resize(struct managed *m, const struct kube_container *now,
-			const struct kube_container *old)
+			const struct kube_container *old, bool ended)
 {
 	bool restarted = old != NULL && old->restarts != now->restarts;
-	bool carried_out = old != NULL && !is_same(&old->status, &now->status) &&
-			   is_same(&now->spec, &now->status);
+	bool newer = old != NULL && (ended || !is_same(&old->status, &now->status));
+	bool carried_out =
+		newer && m->pod->spec->progress == RESIZE_IDLE && is_same(&now->spec, &now->status);
 
 	if (spec_resize_under_way(m, now) || (old != NULL && asks_for_cpu(&now->spec, &old->spec) &&
 					      !is_same(&now->spec, &now->status)))
@@ -72,12 +74,12 @@ static void note_resize(struct managed *m, const struct kube_container *now,
 }
 
 void runtime_reported(struct managed *m, const struct kube_container *now,
-		      const struct kube_container *old)
+		      const struct kube_container *old, bool ended)
 {
 	uint64_t reported = now->status.limit[RESOURCE_MEMORY];
 	bool restarted = old != NULL && old->restarts != now->restarts;
 
-	note_resize(m, now, old);
+	note_resize(m, now, old, ended);
 	if (!now->has_status || reported == LIMIT_MAX)
 		return;
 	/* An unchanged report does not replace what was seen in the cgroup since. */

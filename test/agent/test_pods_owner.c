@@ -271,6 +271,35 @@ static void test_lower_limit_of_ours(void)
 	rig_close(&r);
 }
 
+/* The owner's new limit is what vscaled has written already, so that the kubelet's status has it
+ * before the runtime's update, which brings the old memory limit, has ended: growth is held until
+ * the kubelet says that no resize is in progress. */
+static void test_owner_value_written_before(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	const struct control *c;
+	struct kube_pod *s;
+
+	rig_pod_put(&r, p);
+	rig_run(&r, 5, pods_burn_20);
+	c = &pods_of(&r, "default/web-0/app")->control;
+	CHECK_EQ(c->pod.replay_mem_bytes, 0);
+	p->container[0].spec.limit[RESOURCE_CPU] = 320;
+	p->generation++;
+	s = rig_pod_spec(&r, p);
+	s->containers[0].status.limit[RESOURCE_CPU] = 200;
+	pods_put(&r.daemon->pods, s);
+	CHECK_EQ(c->pod.replay_mem_bytes, 64 * MIB);
+	s = rig_pod_spec(&r, p);
+	s->progress = RESIZE_IN_PROGRESS;
+	pods_put(&r.daemon->pods, s);
+	CHECK_EQ(c->pod.replay_mem_bytes, 64 * MIB);
+	pods_put(&r.daemon->pods, rig_pod_spec(&r, p));
+	CHECK_EQ(c->pod.replay_mem_bytes, 0);
+	rig_close(&r);
+}
+
 /* The spec does not explain the external value: put back three times, then left, and suspended. */
 static void test_repeated_external_writes(void)
 {
@@ -596,6 +625,7 @@ int main(void)
 	test_resized_meanwhile(true);
 	test_lead_before_adoption();
 	test_lower_limit_of_ours();
+	test_owner_value_written_before();
 	test_repeated_external_writes();
 	test_handed_back_when_it_fits();
 	return check_result();
