@@ -323,9 +323,9 @@ static void see(struct walk *w, const char *line)
 	cJSON *object = cJSON_GetObjectItemCaseSensitive(e, "object");
 	OWN(drop_free) char *text = NULL;
 	struct kube_decode_error err;
+
 	be_ours(object);
 	text = cJSON_PrintUnformatted(object);
-
 	kube_pod_free(w->pod);
 	w->pod = NULL;
 	CHECK_EQ(kube_decode_pod(text, strlen(text), &w->pod, &err), 0);
@@ -380,8 +380,8 @@ static void follow(struct walk *w, char lines[9][16384])
 	CHECK(d.send);
 	CHECK_EQ(d.patch.item[0].limit[RESOURCE_MEMORY], 192 * MIB);
 	CHECK_EQ(d.patch.item[0].request[RESOURCE_MEMORY], 80 * MIB);
-	CHECK_EQ(d.patch.item[1].limit[RESOURCE_MEMORY], 64 * MIB);
 	CHECK_EQ(d.patch.count, 1); /* the other one stays, and is not named */
+	resize(w, &d.patch.item[0], lines[7]);
 	CHECK(observe(w, lines[8]) & REPORT_CHANGE_RATIFIED);
 	CHECK_EQ(w->state->phase, REPORT_IDLE);
 }
