@@ -128,7 +128,8 @@ static void add_call(struct managed *m, const struct flight_input *in, size_t fi
 	made->outcome = in->outcome;
 	made->decided_count = MIN(count, (size_t)CONTROL_STEPS_MAX);
 	memset(made->decided, 0, sizeof made->decided);
-	memcpy(made->decided, x->plan->steps + first, made->decided_count * sizeof *made->decided);
+	for (size_t i = 0; i < made->decided_count; i++)
+		made->decided[i] = x->plan->steps[first + i];
 	kept &= count > 0 && count == made->decided_count && !made->tape.spoiled;
 	add(m, in->kind, made, kept ? &r->before : NULL, x);
 }

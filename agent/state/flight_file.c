@@ -230,9 +230,16 @@ int flight_log_open(struct flight_log *l, struct saver *saver, int dir, uint64_t
 	return 0;
 }
 
+/* A number that is written as other bytes is written anew: no harm. */
+static bool same_bytes(const void *a, const void *b, size_t size)
+{
+	return memcmp(a, b, size) == 0;
+}
+
 void flight_log_add(struct flight_log *l, const struct tuning *tuning, uint64_t cpu_milli,
 		    const struct flight_line *line)
 {
+	const struct flight_node node = {*tuning, cpu_milli};
 	size_t first, from;
 
 	if (l->lines.used > FLIGHT_WAITING_BYTES / 8)
@@ -245,9 +252,8 @@ void flight_log_add(struct flight_log *l, const struct tuning *tuning, uint64_t 
 		begin(l, "");
 	}
 	from = first = l->lines.used;
-	if (l->node.cpu_milli != cpu_milli ||
-	    memcmp(&l->node.tuning, tuning, sizeof *tuning) != 0) {
-		l->node = (struct flight_node){*tuning, cpu_milli};
+	if (!same_bytes(&l->node, &node, sizeof node)) {
+		l->node = node;
 		text_add_string(&l->lines, "node");
 		put_words(&l->lines, "n", &l->node, sizeof l->node);
 		end_line(&l->lines, &from);

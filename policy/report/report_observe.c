@@ -112,23 +112,26 @@ static uint32_t first_seen(struct report_state *s, const struct report_facts *f,
 
 /* Returns the RESOURCES_* of a container that changed; an external writer set m->foreign of them.
  * *lowered: admission has changed a value of vscaled's, and no answer is awaited that says so. */
-static uint32_t report_observe_compare(const struct report_tuning *t, const struct report_state *s,
-				       struct report_memory *m, const struct report_container *c,
-				       const struct report_values *spec, bool *lowered, usec_t now)
+static uint32_t report_observe_compare(const struct report_tuning *t, struct report_state *s,
+				       const struct report_facts *f, size_t i, bool *lowered,
+				       usec_t now)
 {
+	const struct report_container *c = &f->containers[i];
+	const struct report_values spec = report_spec_of(f, i);
+	struct report_memory *m = &s->container[i];
 	uint32_t moved = 0;
 
 	if (s->phase != REPORT_SENT && (!s->uncertain || now >= s->late_until))
 		m->asked = m->known;
-	m->foreign = report_foreign_values(s, m, c, spec, now);
+	m->foreign = report_foreign_values(s, m, c, &spec, now);
 	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
-		if (report_equal(spec, &m->known, r))
+		if (report_equal(&spec, &m->known, r))
 			continue;
 		moved |= 1u << r;
 		m->theirs &= ~(1u << r);
 		if (s->phase != REPORT_SENT && !(m->foreign & (1u << r)) &&
 		    c->resource[r].limit_owner == OWNER_VSCALED && !report_late(s, now))
-			*lowered |= report_lowered(t, m, spec, r, now);
+			*lowered |= report_lowered(t, m, &spec, r, now);
 	}
 	m->theirs |= m->foreign;
 	return moved | m->foreign;
@@ -163,7 +166,7 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 		usec_t covers = report_covers(t, m, c, t->ahead_usec, now);
 		bool down = spec.limit[RESOURCE_MEMORY] < m->known.limit[RESOURCE_MEMORY];
 
-		moved |= report_observe_compare(t, s, m, c, &spec, &refused, now);
+		moved |= report_observe_compare(t, s, f, i, &refused, now);
 		foreign |= m->foreign;
 		less |= down;
 		lowered |= down && (m->foreign & RESOURCES_MEMORY) != 0 &&

@@ -271,13 +271,15 @@ bool report_lowered(const struct report_tuning *t, struct report_memory *m,
 
 /* One container of a 200: the object's values count, not those asked for. others: an external
  * writer changed the spec in between. Sets m->foreign. True: admission lowered what was sent. */
-static bool take_answer(const struct report_tuning *t, const struct report_state *s,
-			struct report_memory *m, const struct report_container *c,
-			const struct report_values *spec, bool others, usec_t now)
+static bool take_answer(const struct report_tuning *t, struct report_state *s,
+			const struct report_facts *f, size_t i, bool others, usec_t now)
 {
+	const struct report_container *c = &f->containers[i];
+	const struct report_values spec = report_spec_of(f, i);
+	struct report_memory *m = &s->container[i];
 	bool lowered = false;
 
-	m->foreign = report_foreign_values(s, m, c, spec, now);
+	m->foreign = report_foreign_values(s, m, c, &spec, now);
 	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 		bool known = c->resource[r].limit_owner != OWNER_UNKNOWN;
 
@@ -289,10 +291,10 @@ static bool take_answer(const struct report_tuning *t, const struct report_state
 			continue;
 		if (!report_equal(&m->asked, &m->from, r))
 			m->theirs &= ~(1u << r);
-		lowered |= report_lowered(t, m, spec, r, now);
+		lowered |= report_lowered(t, m, &spec, r, now);
 	}
 	m->theirs |= m->foreign;
-	m->known = *spec;
+	m->known = spec;
 	return lowered;
 }
 
@@ -377,7 +379,7 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 
 		changed |= !report_equal(&spec, &m->known, RESOURCE_CPU) ||
 			   !report_equal(&spec, &m->known, RESOURCE_MEMORY);
-		lowered |= take_answer(t, s, m, &f->containers[i], &spec, others, now);
+		lowered |= take_answer(t, s, f, i, others, now);
 		foreign |= m->foreign;
 	}
 	if (others)

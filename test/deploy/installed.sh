@@ -3,7 +3,8 @@
 # An upgrade keeps the configuration that is installed; a reload checks it first.
 # usage: installed.sh BUILD
 set -euo pipefail
-build=$1
+build=$(realpath "$1")
+cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
