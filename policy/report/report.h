@@ -155,12 +155,8 @@ struct report_patch {
 /* Of the node: what one pod's answers show holds for all. Zero: nothing known. */
 struct report_node {
 	usec_t no_decrease_until; /* the server takes no lower memory limit (1.33) */
-	/* The longest from accepted to carried out lately, of the last two pods: the shorter one
-	 * counts, so that one that hangs teaches nothing to others. */
-	struct report_carry {
-		const struct report_state *pod; /* compared alone; NULL: none */
-		usec_t usec, at;
-	} carry[2];
+	usec_t carry_usec;        /* the longest from accepted to carried out, lately ... */
+	usec_t carry_at;          /* ... seen then */
 };
 
 struct report_values {
@@ -357,12 +353,10 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 /* The decision was moot: from now on the kubelet has time for what it holds already. */
 void report_cut_moot(struct report_state *s, usec_t now);
 /* Before report_observed(): how long has the kubelet taken so far? */
-void report_node_learn(struct report_node *n, const struct report_state *s,
-		       const struct report_facts *f, usec_t now);
-/* The tuning for a pod of this node (s NULL: for any): leads go earlier and cover more the longer
- * its kubelet takes. */
+void report_node_learn(struct report_node *n, const struct report_state *s, usec_t now);
+/* The tuning for this node: leads go earlier and cover more the longer its kubelet takes. */
 struct report_tuning report_tuned(const struct report_tuning *t, const struct report_node *n,
-				  const struct report_state *s, usec_t now);
+				  usec_t now);
 /* How much growth a memory limit in a request covers. */
 usec_t report_ahead(const struct report_tuning *t, const struct report_node *n,
 		    const struct report_facts *f, usec_t now);

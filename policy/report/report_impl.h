@@ -181,9 +181,7 @@ usec_t report_covers(const struct report_tuning *t, const struct report_memory *
 		     const struct report_container *c, usec_t ahead_usec, usec_t now);
 /* The same for the request that is being drafted. */
 usec_t draft_ahead(const struct draft *d, size_t i);
-/* report_observe.c: has the kubelet carried out the present spec? */
-bool report_carried_out(const struct report_state *s, const struct report_facts *f);
-/* It has; before `good` is set to it. */
+/* The kubelet has carried out the spec; before `good` is set to it. */
 void report_lead_carried_out(struct report_state *s, const struct report_facts *f);
 /* Forgets every refusal of headroom; what the kubelet does not hold is pending. */
 void report_lead_forget(struct report_state *s);

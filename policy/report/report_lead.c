@@ -30,46 +30,29 @@
  * change nothing. */
 #define CUT_WAIT_USEC (3 * USEC_PER_SEC)
 
-static usec_t carry_usec(const struct report_carry *c, usec_t now)
+static usec_t carry_usec(const struct report_node *n, usec_t now)
 {
-	return c->usec >> MIN((now - c->at) / CARRY_HALF_USEC, (usec_t)63);
+	return n->carry_usec >> MIN((now - n->carry_at) / CARRY_HALF_USEC, (usec_t)63);
 }
 
-/* For s its own time counts. */
-static usec_t node_usec(const struct report_node *n, const struct report_state *s, usec_t now)
-{
-	const struct report_carry *c = n->carry;
-	usec_t usec[2] = {carry_usec(&c[0], now), carry_usec(&c[1], now)};
-
-	if (c[1].pod == NULL || (s != NULL && c[0].pod == s))
-		return usec[0];
-	return s != NULL && c[1].pod == s ? usec[1] : MIN(usec[0], usec[1]);
-}
-
-void report_node_learn(struct report_node *n, const struct report_state *s,
-		       const struct report_facts *f, usec_t now)
+void report_node_learn(struct report_node *n, const struct report_state *s, usec_t now)
 {
 	usec_t took = MIN(now - s->since, CARRY_MAX_USEC);
-	struct report_carry *c = n->carry;
-	bool known = c[0].pod == s || c[1].pod == s;
 
 	/* What the kubelet has no room for says nothing about its speed. */
 	if (s->phase != REPORT_WAITING || s->deferred_since != 0 || s->lead > LEAD_PENDING ||
-	    ((known || !report_carried_out(s, f)) && took < node_usec(n, s, now)))
+	    took < carry_usec(n, now))
 		return;
-	/* The first empty one, or the older one. */
-	if (c[0].pod != s &&
-	    (c[1].pod == s || (c[0].pod != NULL && (c[1].pod == NULL || c[1].at < c[0].at))))
-		c++;
-	*c = (struct report_carry){.pod = s, .usec = took, .at = now};
+	n->carry_usec = took;
+	n->carry_at = now;
 }
 
 struct report_tuning report_tuned(const struct report_tuning *t, const struct report_node *n,
-				  const struct report_state *s, usec_t now)
+				  usec_t now)
 {
 	struct report_tuning ret = *t;
 
-	ret.late_usec = MAX(node_usec(n, s, now), CARRY_USUAL_USEC) - CARRY_USUAL_USEC;
+	ret.late_usec = MAX(carry_usec(n, now), CARRY_USUAL_USEC) - CARRY_USUAL_USEC;
 	ret.ahead_usec = add_sat(t->ahead_usec, 4 * ret.late_usec);
 	ret.first_ahead_usec = add_sat(t->first_ahead_usec, 4 * ret.late_usec);
 	return ret;

@@ -216,7 +216,7 @@ static bool spec_moved(const struct report_state *s, const struct report_facts *
 	return false;
 }
 
-bool report_carried_out(const struct report_state *s, const struct report_facts *f)
+static bool carried_out(const struct report_state *s, const struct report_facts *f)
 {
 	return (f->observed_generation == 0 || f->observed_generation >= s->generation) &&
 	       f->echoed && !f->pending_deferred && !f->pending_infeasible && !f->in_progress &&
@@ -370,7 +370,7 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 
 	note_deferred(s, f, now);
 	changes = stuck ? report_lead_cut(t, s, f, now) : 0;
-	if (report_carried_out(s, f))
+	if (carried_out(s, f))
 		return finish(s, f);
 	if (s->ours && !goes_down(s) && !stuck && condemned(t, s, f, now)) {
 		if (!theirs_alone_wait(s))

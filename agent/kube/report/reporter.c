@@ -74,7 +74,7 @@ struct reporter {
 	struct reporter_events events;
 	struct report_queue queue;
 	struct report_node node;
-	struct report_tuning tuning; /* options.tuning for this node, and the pod in hand */
+	struct report_tuning tuning; /* options.tuning for this node now */
 	struct tracked **pods;
 	size_t count, capacity;
 	uint32_t turn;
@@ -353,11 +353,8 @@ const char *reporter_block_text(const struct reporter *r, const char *uid)
 usec_t reporter_ahead(const struct reporter *r, const struct kube_pod *pod, usec_t now)
 {
 	const struct report_facts f = {.observed_generation = pod->observed_generation};
-	const struct tracked *t = reporter_find(r, pod->uid);
-	const struct report_tuning tuning =
-		report_tuned(&r->options.tuning, &r->node, t != NULL ? t->state : NULL, now);
 
-	return report_ahead(&tuning, &r->node, &f, now);
+	return report_ahead(&r->tuning, &r->node, &f, now);
 }
 
 bool reporter_offered(const struct reporter *r)
@@ -645,7 +642,6 @@ static void on_resize(void *arg, const struct kube_answer *a)
 	t->failing = answer.kind == REPORT_ANSWER_FAILED && answer.server_works;
 	if (report_answer_undone(answer.kind) && r->events.unsent != NULL)
 		r->events.unsent(r->events.ctx, t->uid);
-	r->tuning = report_tuned(&r->options.tuning, &r->node, t->state, now);
 	changes = report_answered(&r->tuning, &r->node, t->state, &v->facts, &answer, now);
 	if (answer.kind == REPORT_ANSWER_UNSUPPORTED)
 		changes |= REPORT_CHANGE_REFUSED;
@@ -886,8 +882,8 @@ static bool reporter_check(struct tracked *t, usec_t now)
 	reporter_refusal_ends(t, &v->facts, now);
 	why = v->pod->resize_message ? v->pod->resize_message : "the kubelet cannot do the resize";
 	denied = report_lead_denied(t->state, now);
-	report_node_learn(&r->node, t->state, &v->facts, now);
-	r->tuning = report_tuned(&r->options.tuning, &r->node, t->state, now);
+	report_node_learn(&r->node, t->state, now);
+	r->tuning = report_tuned(&r->options.tuning, &r->node, now);
 	changes = report_observed(&r->tuning, t->state, &v->facts, now);
 	if (changes & REPORT_CHANGE_REFUSED)
 		r->tally.answers[REPORT_ANSWER_REFUSED]++;
