@@ -149,6 +149,11 @@ static void test_above_spec(bool bounded, uint64_t memory)
 				 "{\"apiVersion\":\"v1\",\"kind\":\"LimitRange\",\"metadata\":{"
 				 "\"name\":\"all\"},\"spec\":{\"limits\":[{\"type\":\"Container\","
 				 "\"max\":{\"memory\":\"96Mi\"}}]}}"));
+	/* In other words: it changes hands. What its owner has set is no limit of vscaled's. */
+	cJSON_Delete(crig_ask(
+		&c, "PATCH", "/api/v1/namespaces/default/pods/web-0/resize?fieldManager=vscaled",
+		"{\"spec\":{\"containers\":[{\"name\":\"app\",\"resources\":{\"limits\":{"
+		"\"memory\":\"67108864\"}}}]}}"));
 	crig_fault(&c, "503", "\"match\":\"/limitranges\",\"count\":1");
 	crig_start(&c);
 	rig_run(&c.rig, 30, burn_50);
