@@ -181,10 +181,9 @@ static bool scan_member(struct scan *s, unsigned depth)
 	if (!value(s, depth))
 		return false;
 	if (s->writable != NULL && len == strlen(OWNERS) && memcmp(key, OWNERS, len) == 0 &&
-	    *begin == '{') {
+	    *begin == '{')
 		s->values = values + 1 +
 			    s->cut(s->writable + (begin - s->start), (size_t)(s->p - begin));
-	}
 	return true;
 }
 

@@ -10,9 +10,9 @@
  *
  * KIND: of enum flight_kind. Times in microseconds; CPU: the total used; MEMORY: unreclaimable
  * bytes; then the limits. WORDS: of a call, what is needed to make it again (struct flight_call,
- *and the control before it, if that was kept), as 8-byte words without those that are 0: a letter,
- *the index of a word, '=', its value, and the values of the words behind it. Numbers are decimal.
- *At the end of each line is the low half of its CRC-32C; a torn line is skipped.
+ * and the control before it, if that was kept), as 8-byte words without those that are 0: a letter,
+ * the index of a word, '=', its value, and the values of the words behind it. Numbers are decimal.
+ * At the end of each line is the low half of its CRC-32C; a torn line is skipped.
  */
 #pragma once
 

@@ -23,16 +23,6 @@ done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-check()
-{
-	local text=$1
-
-	shift
-	"$@" && return
-	failed=1
-	echo "FAILED: $text"
-}
-
 # look ROOT: the image of $arch, unpacked, the only one left in the layout
 look()
 {

@@ -23,3 +23,14 @@ kubectl_path()
 	"$k" version --client -o json 2>/dev/null | grep -qE '"minor": "(2[1-9]|[3-9][0-9])' &&
 		command -v "$k"
 }
+
+# check TEXT COMMAND...: sets failed
+check()
+{
+	local text=$1
+
+	shift
+	"$@" && return
+	failed=1
+	echo "FAILED: $text"
+}

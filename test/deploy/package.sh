@@ -18,16 +18,6 @@ git -C "$root" rev-parse -q --verify HEAD >/dev/null || skip "not a clone: relea
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-check()
-{
-	local text=$1
-
-	shift
-	"$@" && return
-	failed=1
-	echo "FAILED: $text"
-}
-
 took()
 {
 	echo "$1: $((SECONDS - start)) s"

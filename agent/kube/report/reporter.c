@@ -443,8 +443,8 @@ static void reporter_changes(struct tracked *t, const struct reporter_view *v, u
 		return;
 	}
 	if (changes & REPORT_CHANGE_LOWERED)
-		text = "admission lowers what vscaled sends: the values that are stored are the "
-		       "highest ones for now";
+		text = "admission lowers what vscaled sends: no more than the stored values is "
+		       "sent before kubernetes.refusalTime has passed";
 	if (changes & REPORT_CHANGE_REFUSED) {
 		reporter_set_refusal(t, text);
 		t->hurry = true;
