@@ -31,6 +31,7 @@ check()
 
 	shift
 	"$@" && return
+	# shellcheck disable=SC2034  # the exit status of those who source this
 	failed=1
 	echo "FAILED: $text"
 }
