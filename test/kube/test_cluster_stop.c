@@ -62,7 +62,7 @@ static struct rig_pod *begin_lowered(enum cgroup_driver driver)
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 2, burn_699);
 	crig_fault(&c, "500", "\"match\":\"PATCH .*/resize\",\"count\":-1");
-	CHECK(crig_until(&c, 180, burn_50, is_below_spec));
+	CHECK(crig_until(&c, 300, burn_50, is_below_spec));
 	return p;
 }
 
