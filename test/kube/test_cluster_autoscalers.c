@@ -54,7 +54,7 @@ static void test_own(void)
 	rig_run(&c.rig, 60, burn_699);
 	CHECK(is_left_alone(&c));
 	cJSON_Delete(crig_ask(&c, "DELETE", VERTICAL "/web", NULL));
-	CHECK(crig_until(&c, 700, burn_699, is_resized));
+	CHECK(crig_until(&c, 1000, burn_699, is_resized));
 	crig_kubelet(&c, p, NULL);
 	CHECK_EQ(crig_requests(&c, "verticalpodautoscalers", 200), 2);
 	make("Pod", "web-0", ",\"updatePolicy\":{\"updateMode\":\"InPlaceOrRecreate\"}");

@@ -123,14 +123,14 @@ static void test_pause_in_growth(enum cgroup_driver driver)
 	spec_before = spec_of(p);
 	CHECK(spec_before > use_of(p) + 4 * FAST_BYTES);
 	/* No lowering that could be written when use has gone on. */
-	CHECK(crig_until(&c, 60, burn_50, pause_is_over));
+	CHECK(crig_until(&c, 150, burn_50, pause_is_over));
 	pause = paused_for();
 	CHECK(!is_lowered(&c) || pause >= 30 * USEC_PER_SEC);
 	if (pause < 30 * USEC_PER_SEC)
 		kubelet_was_late(p, grow_fast);
 	CHECK_EQ(c.rig.kills, 0);
 	/* It is over: lowered, and a lead overtakes it when it was not. */
-	CHECK(crig_until(&c, 60, burn_50, is_lowered));
+	CHECK(crig_until(&c, 150, burn_50, is_lowered));
 	CHECK(crig_until(&c, 3, grow_fast, spec_is_safe));
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 2, burn_50);
@@ -187,7 +187,7 @@ static void test_what_cannot_be_ratified(void)
 	free(page);
 	CHECK_EQ(c.rig.kills, 0);
 	crig_heal(&c);
-	CHECK(crig_until(&c, 60, burn_50, spec_is_safe));
+	CHECK(crig_until(&c, 150, burn_50, spec_is_safe));
 	crig_close(&c);
 }
 
@@ -264,7 +264,7 @@ static void test_controller_lowers_memory(void)
 	CHECK(rig_bytes(&c.rig, app_of(p), "memory.max") > use_of(p));
 	CHECK_EQ(c.rig.kills, 0);
 	/* It stops: the spec is ahead of use again. */
-	CHECK(crig_until(&c, 60, burn_50, spec_is_safe));
+	CHECK(crig_until(&c, 150, burn_50, spec_is_safe));
 	crig_close(&c);
 }
 
@@ -295,7 +295,7 @@ static void test_owner_is_overtaken(void)
 	crig_debug(&c, "stale", "{}");
 	rig_run(&c.rig, 2, burn_50);
 	crig_kubelet(&c, p, NULL);
-	CHECK(crig_until(&c, 60, burn_50, is_back));
+	CHECK(crig_until(&c, 150, burn_50, is_back));
 	CHECK_EQ(crig_lines(&c, EVENT_DRIFT_ADOPTED, "memory"), 1);
 	CHECK_EQ(crig_lines(&c, EVENT_DRIFT_ADOPTED, "1.00Gi"), 1);
 	CHECK_EQ(c.rig.kills, 0);

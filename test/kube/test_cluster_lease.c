@@ -50,7 +50,7 @@ static void test_race(void)
 	begin_refused(&(struct setting){.metadata = {web}});
 	put_lease("POST", LEASES, "2020-01-01T00:00:00.000000Z");
 	crig_fault(&c, "delay", "\"match\":\"PATCH .*/leases/\",\"count\":1,\"seconds\":3");
-	CHECK(crig_until(&c, 700, burn_699, is_lease_read));
+	CHECK(crig_until(&c, 1000, burn_699, is_lease_read));
 	put_lease("PATCH", LEASE, "2020-01-01T00:00:01.000000Z");
 	rig_run(&c.rig, 200, burn_699);
 	CHECK_EQ(evictions(0), 0);
@@ -65,7 +65,7 @@ static void test_unwanted(void)
 	begin_refused(&(struct setting){.metadata = {web}});
 	put_lease("POST", LEASES, "2020-01-01T00:00:00.000000Z");
 	crig_fault(&c, "delay", "\"match\":\"PATCH .*/leases/\",\"count\":1,\"seconds\":3");
-	CHECK(crig_until(&c, 700, burn_699, is_lease_read));
+	CHECK(crig_until(&c, 1000, burn_699, is_lease_read));
 	crig_annotate(&c, &c.rig.pod[0], "mode", "Auto");
 	rig_run(&c.rig, 200, burn_699);
 	check_holder("web-0_");

@@ -148,7 +148,7 @@ static void test_deferred(void)
 	CHECK_EQ(crig_events(&c, "ResizeRefused"), 1);
 	CHECK_EQ(crig_lines(&c, EVENT_REPORT_REFUSED, "enough resource: cpu"), 1);
 	/* When the refusal ends. */
-	CHECK(crig_until(&c, 700, burn_699, is_resized));
+	CHECK(crig_until(&c, 1000, burn_699, is_resized));
 	crig_close(&c);
 }
 
@@ -191,7 +191,7 @@ static void test_room(void)
 	crig_start(&c);
 	CHECK(crig_until(&c, 60, burn_699, is_resized));
 	crig_kubelet(&c, p, DEFERRED);
-	CHECK(crig_until(&c, 330, burn_699, is_refused));
+	CHECK(crig_until(&c, 600, burn_699, is_refused));
 	rig_run(&c.rig, 20, burn_699);
 	crig_kubelet(&c, p, NULL);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);

@@ -116,7 +116,7 @@ static void test_half(void)
 	CHECK(shows("/v1/report", "\"oom_kills\":1,\"undos\":0"));
 	CHECK(half_is_sized(&c));
 	share("\"100%\"");
-	CHECK(crig_until(&c, 400, burn_699, all_are_sized));
+	CHECK(crig_until(&c, 700, burn_699, all_are_sized));
 	crig_close(&c);
 }
 
@@ -160,7 +160,7 @@ static void test_hurt(void)
 	CHECK(shows("/v1/units/default%2Fweb-0%2Fapp", "OOM-killed more often"));
 	CHECK_STR(pods->rollouts[0].workload, "default/StatefulSet/web");
 	share("\"51%\"");
-	CHECK(crig_until(&c, 400, burn_699, half_is_sized));
+	CHECK(crig_until(&c, 700, burn_699, half_is_sized));
 	CHECK(metric_says("vscaled_rollouts_stopped 0\n"));
 	crig_close(&c);
 }

@@ -192,17 +192,17 @@ static void test_namespace(void)
 	CHECK(strstr(shown, "\"key\":\"max-cpu\",\"value\":\"700m\",\"source\":\"namespace "
 			    "default\"") != NULL);
 	annotate_namespace("max-cpu", "900m");
-	CHECK(crig_until(&c, 400, burn_1000, is_at_900));
+	CHECK(crig_until(&c, 700, burn_1000, is_at_900));
 	annotate_namespace("max-cpu", "much");
-	CHECK(crig_until(&c, 400, burn_699, is_warned));
+	CHECK(crig_until(&c, 700, burn_699, is_warned));
 	rig_run(&c.rig, 60, burn_1200);
 	CHECK(is_at_900(&c));
 	annotate_namespace("max-cpu", "2");
-	CHECK(crig_until(&c, 400, burn_1200, is_above_900));
+	CHECK(crig_until(&c, 700, burn_1200, is_above_900));
 	CHECK_EQ(crig_lines(&c, EVENT_ANNOTATION_INVALID, "namespace default: vscaled.dev/max-cpu"),
 		 1);
 	annotate_namespace("mode", NULL);
-	CHECK(crig_until(&c, 400, burn_50, is_original));
+	CHECK(crig_until(&c, 700, burn_50, is_original));
 	crig_kubelet(&c, p, NULL);
 	CHECK(crig_until(&c, 240, burn_50, is_forgotten));
 	crig_close(&c);
