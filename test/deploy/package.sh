@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# package.sh SUITE: makes the Debian package of the last commit for this machine's architecture (in trixie
-# lintian checks it), looks inside, and installs, uses and purges it as a user would, in a fresh Debian.
-# Exit 77 = skipped.
+# package.sh SUITE [ARCH]: makes the Debian package of the last commit for this machine's architecture or
+# ARCH (in trixie lintian checks it), looks inside, and installs, uses and purges it as a user would, in a
+# fresh Debian of that architecture. Exit 77 = skipped.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -10,7 +10,7 @@ root=$(cd "$here/../.." && pwd)
 . "$here/lib.sh"
 # shellcheck source=test/lab/common.sh
 . "$here/../lab/common.sh"
-suite=$1 failed=0 start=$SECONDS
+suite=$1 arch=${2:-$ARCH} failed=0 start=$SECONDS
 
 [ "$(id -u)" = 0 ] || skip "needs root"
 command -v mmdebstrap >/dev/null || skip "no mmdebstrap"
@@ -28,7 +28,7 @@ took()
 user()
 {
 	# shellcheck disable=SC2016  # the inner shell expands these
-	TOP=$work/debian unshare --mount --propagation private bash -euc '
+	TOP=$work/debian emulated "$arch" unshare --mount --propagation private bash -euc '
 		for d in proc sys dev; do
 			mount --rbind "/$d" "$TOP/$d"
 		done
@@ -93,7 +93,7 @@ use()
 
 revision=$(git -C "$root" rev-parse --short=12 HEAD)
 version=$(sed -n 's/^project(vscaled VERSION \([0-9.]*\) .*/\1/p' "$root/CMakeLists.txt")
-"$here/../release.sh" --suite "$suite" --arch "$ARCH" --no-image --out "$work/release" "$version" >"$work/log" || {
+"$here/../release.sh" --suite "$suite" --arch "$arch" --no-image --out "$work/release" "$version" >"$work/log" || {
 	cat "$work/log"
 	exit 1
 }
@@ -101,7 +101,7 @@ took "made"
 deb=$(echo "$work/release"/*.deb)
 inside
 sources
-mmdebstrap --variant=apt --include=systemd,man-db,bash-completion --dpkgopt=force-unsafe-io \
+emulated "$arch" mmdebstrap --variant=apt --architectures="$arch" --include=systemd,man-db,bash-completion --dpkgopt=force-unsafe-io \
 	--aptopt='Apt::Install-Recommends "false"' "$suite" "$work/debian" "deb $(mirror) $suite main" >"$work/log" 2>&1 || {
 	tail "$work/log"
 	exit 1
