@@ -96,7 +96,9 @@ shift 2
 command -v mmdebstrap >/dev/null || die "debian.sh: mmdebstrap is missing: test/packages.sh install lab"
 name=$suite architectures=$native emulated=''
 if [ "$arch" != "$native" ]; then
-	name=$suite-$arch architectures=$native,$arch emulated=VSCALED_EMULATED=1 GNU=$(gnu "$arch")
+	# Signing of return addresses is slow in QEMU by the architecture's own algorithm.
+	emulated="VSCALED_EMULATED=1 QEMU_CPU=max,pauth-impdef=on"
+	name=$suite-$arch architectures=$native,$arch GNU=$(gnu "$arch")
 fi
 userland=$LAB/userland/$name-$(key "$(packages)")
 mkdir -p "$LAB/userland" "$root/build"
