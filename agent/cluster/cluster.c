@@ -475,11 +475,12 @@ static const enum report_view_state states[REPORT_BLOCK_COUNT] = {
 	[REPORT_BLOCK_DECREASE] = REPORT_VIEW_CGROUP_ONLY,
 };
 
-static void fill_report(const struct cluster *c, const struct kube_pod *pod,
-			struct report_view *ret)
+void cluster_hook_view(void *ctx, const struct kube_pod *pod, struct report_view *ret)
 {
+	const struct cluster *c = ctx;
 	usec_t sent = reporter_sent_at(c->reporter, pod->uid);
 	const char *refusal = reporter_refusal(c->reporter, pod->uid);
+	usec_t ahead = reporter_ahead(c->reporter, pod, c->wake->now);
 
 	ret->state = states[reporter_block(c->reporter, pod->uid)];
 	if (ret->state != REPORT_VIEW_NONE)
@@ -495,32 +496,13 @@ static void fill_report(const struct cluster *c, const struct kube_pod *pod,
 		ret->state = REPORT_VIEW_DEFERRED;
 	if (sent != 0)
 		ret->sent_realtime_usec = c->wake->now_real - (c->wake->now - sent);
-}
-
-static void name_autoscaler(const struct cluster *c, const struct kube_pod *pod, enum resource r,
-			    struct pod_resource_view *v)
-{
-	for (enum autoscaler_kind kind = 0; kind < AUTOSCALER_KIND_COUNT; kind++)
-		if (v->request_stays != NULL && cluster_autoscaler_of(c, kind, pod, r) != NULL)
-			v->request_stays = cluster_autoscaler_of(c, kind, pod, r);
-}
-
-void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *container,
-		       struct pod_view *v)
-{
-	const struct cluster *c = ctx;
-	const struct kube_container *k = kube_pod_container(pod, container);
-	usec_t ahead = reporter_ahead(c->reporter, pod, c->wake->now);
-
-	fill_report(c, pod, &v->report);
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		name_autoscaler(c, pod, r, &v->resources[r]);
+	ret->ratified = sent != 0 && reporter_expects(c->reporter, pod->uid);
 	if (ahead < c->config->kubernetes.report.ahead_usec)
-		v->resources[RESOURCE_MEMORY].ahead_usec = ahead;
-	for (enum resource r = 0; k != NULL && r < RESOURCE_COUNT; r++)
-		if (reporter_sent_at(c->reporter, pod->uid) != 0 &&
-		    reporter_expects(c->reporter, pod->uid))
-			v->resources[r].ratified = k->spec.limit[r];
+		ret->ahead_usec = ahead;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		for (enum autoscaler_kind kind = 0; kind < AUTOSCALER_KIND_COUNT; kind++)
+			if (cluster_autoscaler_of(c, kind, pod, r) != NULL)
+				ret->autoscaler[r] = cluster_autoscaler_of(c, kind, pod, r);
 }
 
 void cluster_hook_status(void *ctx, struct status_view *v)

@@ -11,7 +11,7 @@
 
 struct managed;
 struct pod;
-struct pod_view;
+struct report_view;
 struct pods;
 struct prior;
 struct status_view;
@@ -108,8 +108,7 @@ void cluster_check(struct cluster *c);
 void cluster_tick(struct cluster *c, bool review);
 
 /* Hooks of the pods. */
-void cluster_hook_view(void *ctx, const struct kube_pod *pod, const char *container,
-		       struct pod_view *v);
+void cluster_hook_view(void *ctx, const struct kube_pod *pod, struct report_view *ret);
 void cluster_hook_status(void *ctx, struct status_view *v);
 bool cluster_hook_autoscaled(void *ctx, const struct kube_pod *pod);
 

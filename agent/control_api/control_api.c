@@ -2,7 +2,6 @@
 #include "agent/control_api/control_api.h"
 #include "agent/base/json.h"
 #include "agent/http/http_socket.h"
-#include "agent/view/report_json.h"
 #include "agent/view/view_json.h"
 #include <errno.h>
 #include <string.h>
@@ -143,7 +142,6 @@ static int send_json(struct http_response *ret, cJSON *object)
 /* Collects objects under a key; failed is set when memory was short. */
 struct collector {
 	cJSON *array;
-	bool brief;
 	bool failed;
 };
 
@@ -153,13 +151,6 @@ static void control_collect(struct collector *c, cJSON *item)
 		return;
 	cJSON_Delete(item);
 	c->failed = true;
-}
-
-static void collect_unit(void *arg, const struct unit_view *unit)
-{
-	struct collector *c = arg;
-
-	control_collect(c, view_json_unit(unit, c->brief));
 }
 
 static void collect_result(void *arg, const struct restore_result *result)
@@ -201,32 +192,19 @@ static int get_status(void *ctx, const struct http_request *, struct http_respon
 static int get_units(void *ctx, const struct http_request *, struct http_response *ret)
 {
 	const struct control_api *c = ctx;
-	struct collector units = {.array = cJSON_CreateArray(), .brief = true};
-	int r;
+	struct collector units = {0};
+	int r = c->ops->list(c->ctx, &units.array);
 
-	if (!units.array)
-		return -ENOMEM;
-	r = c->ops->list(c->ctx, collect_unit, &units);
 	return send_collected(ret, &units, "units", r);
 }
 
 static int get_unit(void *ctx, const struct http_request *request, struct http_response *ret)
 {
 	const struct control_api *c = ctx;
-	struct collector units = {.array = cJSON_CreateArray()};
-	cJSON *unit;
-	int r;
+	cJSON *unit = NULL;
+	int r = c->ops->explain(c->ctx, request->rest, &unit);
 
-	if (!units.array)
-		return -ENOMEM;
-	r = c->ops->explain(c->ctx, request->rest, collect_unit, &units);
-	unit = cJSON_DetachItemFromArray(units.array, 0);
-	cJSON_Delete(units.array);
-	if (r < 0) {
-		cJSON_Delete(unit);
-		return fail_with(ret, r);
-	}
-	return send_json(ret, unit);
+	return r < 0 ? fail_with(ret, r) : send_json(ret, unit);
 }
 
 /* Pause and resume: {"name": NAME}, or nothing for every unit. */
@@ -300,23 +278,11 @@ static int get_config(void *ctx, const struct http_request *, struct http_respon
 static int get_report(void *ctx, const struct http_request *, struct http_response *ret)
 {
 	const struct control_api *c = ctx;
-	struct status_view status;
-	struct report_json report;
 	char *text;
-	int r, listed;
+	int r = c->ops->report(c->ctx, &text);
 
-	c->ops->status(c->ctx, &status);
-	r = report_json_begin(&report, status.cluster.node);
 	if (r < 0)
-		return r;
-	listed = c->ops->list(c->ctx, report_json_add, &report);
-	r = report_json_end(&report, &text);
-	if (r < 0)
-		return r;
-	if (listed < 0) {
-		free(text);
-		return fail_with(ret, listed);
-	}
+		return r == -ENOMEM ? r : fail_with(ret, r);
 	*ret = (struct http_response){.status = 200, .body = text};
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The routes of the control API (docs/control-api.md). It turns requests into calls of the daemon's
- * control_ops, and views into JSON; it decides nothing. */
+ * control_ops, and sends what they return; it decides nothing. */
 #pragma once
 
 #include "agent/http/http.h"
@@ -8,16 +8,16 @@
 #include "agent/view/view.h"
 #include <cjson/cJSON.h>
 
-typedef void control_unit_fn(void *arg, const struct unit_view *unit);
 typedef void control_result_fn(void *arg, const struct restore_result *result);
 
 /* What the daemon provides. name NULL: every unit. Negative results and what the client receives:
  * -ENOENT 404 not managed, -EINVAL 400, -EPERM 403, -EAGAIN or -EBUSY 503 try later, else 500. */
 struct control_ops {
 	void (*status)(void *ctx, struct status_view *ret);
-	int (*list)(void *ctx, control_unit_fn *each, void *arg);
-	/* Calls each exactly once, or fails. */
-	int (*explain)(void *ctx, const char *name, control_unit_fn *each, void *arg);
+	/* *ret is owned by the caller; NULL: memory is short. */
+	int (*list)(void *ctx, cJSON **ret);                      /* an array, in brief */
+	int (*explain)(void *ctx, const char *name, cJSON **ret); /* one of them, in full */
+	int (*report)(void *ctx, char **ret);                     /* of all containers */
 	/* Both return the number of units concerned. */
 	int (*pause)(void *ctx, const char *name);
 	int (*resume)(void *ctx, const char *name);

@@ -5,6 +5,7 @@
 #include "agent/ctl/client.h"
 #include "agent/ctl/json.h"
 #include "agent/ctl/render.h"
+#include "policy/types/reason.h"
 #include <inttypes.h>
 #include <string.h>
 

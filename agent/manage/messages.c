@@ -340,17 +340,15 @@ uint64_t above_spec_bytes(const struct managed *m)
 static const char *why(const struct managed *m, const struct kube_container *c)
 {
 	const struct pod_hooks *h = &m->pod->pods->hooks;
-	struct pod_view v;
+	struct report_view v = {0};
 
 	if (c->restart_on_resize & RESOURCES_MEMORY)
 		return "its resizePolicy for memory is RestartContainer";
 	if (m->container.rule.controlled == CONTROLLED_REQUESTS)
 		return "controlled-values is RequestsOnly";
-	pod_view_init(&v);
 	if (h->view != NULL)
-		h->view(h->ctx, m->pod->spec, c->name, &v);
-	return v.report.detail != NULL && v.report.detail[0] != '\0' ? v.report.detail
-								     : "not sent yet";
+		h->view(h->ctx, m->pod->spec, &v);
+	return v.detail != NULL && v.detail[0] != '\0' ? v.detail : "not sent yet";
 }
 
 /* held_out: the brake had to end. */

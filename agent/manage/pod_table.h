@@ -11,9 +11,9 @@
 
 struct managed;
 struct pod_bounds;
-struct pod_view;
 struct pods;
 struct records;
+struct report_view;
 struct status_view;
 struct unit_table;
 
@@ -40,9 +40,8 @@ struct pod_hooks {
 	/* LimitRanges of the namespace, and what the API server refused: into b. */
 	void (*bounds)(void *ctx, const struct kube_pod *pod, const char *container,
 		       struct pod_bounds *b);
-	/* Writes the state of a container's report, and what was ratified, into v. */
-	void (*view)(void *ctx, const struct kube_pod *pod, const char *container,
-		     struct pod_view *v);
+	/* Where its report stands; *ret has no report yet. */
+	void (*view)(void *ctx, const struct kube_pod *pod, struct report_view *ret);
 	/* operation and cluster of the status. */
 	void (*status)(void *ctx, struct status_view *v);
 };

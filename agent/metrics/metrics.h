@@ -67,15 +67,14 @@ struct metrics_input {
 	uint64_t node_granted_bytes;           /* and not used yet, at the last pass */
 	uint64_t node_kubelet_available_bytes; /* 0: no kubelet's memory.available is respected */
 	bool node_eviction_bound;              /* it leaves less to grant than MemAvailable */
-	bool no_memory;                        /* a view could not be added: there is no page */
+	bool no_memory;                        /* one could not be added: there is no page */
 	struct process_facts process;          /* filled by metrics_server */
 };
 /* Room for so many things in all, at once; less is no harm. */
 void metrics_input_reserve(struct metrics_input *in, size_t count);
-/* Adds what a view knows: who it is, mode, state, limits, bounds, use; a view of a pod itself adds
- * nothing. A control_unit_fn, in is a struct metrics_input. The names must stay until there
- * is a page. Not known to a view: oom_kills, and a unit's spec. */
-void metrics_input_view(void *in, const struct unit_view *v);
+/* A new one at the end, of which nothing is known, valid until the next; NULL: no memory, and there
+ * is no page. Its names must stay until there is a page. */
+struct metrics_thing *metrics_input_add(struct metrics_input *in);
 void metrics_input_drop(struct metrics_input *in);
 
 /* The page of one scrape, of which only a few KB are in memory at a time. */

@@ -34,8 +34,6 @@ int serve_start(struct serve *s);
 void serve_stop(struct serve *s);
 /* Can a client connect to the control socket? */
 bool serve_reachable(const struct serve *s);
-/* Passes the view of one managed unit or container to each. */
-void serve_view(const struct managed *m, control_unit_fn *each, void *arg);
 /* ctx: struct serve. */
 void serve_status(void *ctx, struct status_view *ret);
 

@@ -4,6 +4,7 @@
 #include "view_fixture.h"
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void fake_status(void *ctx, struct status_view *ret)
@@ -16,48 +17,82 @@ static void fake_status(void *ctx, struct status_view *ret)
 		fixture_status(ret);
 }
 
-static int fake_list(void *ctx, control_unit_fn *each, void *arg)
+/* An answer of a daemon with six units: one raised a moment ago; a memory shrink on trial; one that
+ * waits, nothing known; one that gave way, without limits; a container whose resize was refused;
+ * one of a pod with a wrong annotation. In its "units" they are in brief, in "explained" in full.
+ * Owned. */
+static cJSON *fixture(const char *key)
 {
-	const struct fake_control *f = ctx;
-	struct unit_view v;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = fopen("test/agent/control_fixture.json", "re");
+	cJSON *all = f != NULL && getdelim(&text, &size, EOF, f) > 0 ? cJSON_Parse(text) : NULL;
+	cJSON *part = cJSON_DetachItemFromObject(all, key);
 
-	for (unsigned i = 0; i < FIXTURE_UNIT_COUNT && f->error == 0; i++) {
-		fixture_unit(i, &v);
-		each(arg, &v);
-	}
-	return f->error;
+	cJSON_Delete(all);
+	free(text);
+	if (f != NULL)
+		fclose(f);
+	return part;
 }
 
-static int fake_explain(void *ctx, const char *name, control_unit_fn *each, void *arg)
+/* In full; NULL: none has this name. Owned. */
+static cJSON *fixture_named(const char *name)
+{
+	cJSON *all = fixture("explained"), *found = NULL;
+
+	for (int i = 0; found == NULL && i < cJSON_GetArraySize(all); i++)
+		if (strcmp(cJSON_GetObjectItem(cJSON_GetArrayItem(all, i), "name")->valuestring,
+			   name) == 0)
+			found = cJSON_DetachItemFromArray(all, i);
+	cJSON_Delete(all);
+	return found;
+}
+
+static int fake_list(void *ctx, cJSON **ret)
 {
 	const struct fake_control *f = ctx;
-	struct unit_view v;
 
-	for (unsigned i = 0; i < FIXTURE_UNIT_COUNT && f->error == 0; i++) {
-		fixture_unit(i, &v);
-		if (strcmp(v.name, name) == 0) {
-			each(arg, &v);
-			return 0;
-		}
-	}
-	return f->error ? f->error : -ENOENT;
+	if (f->error < 0)
+		return f->error;
+	*ret = fixture("units");
+	return 0;
+}
+
+static int fake_explain(void *ctx, const char *name, cJSON **ret)
+{
+	const struct fake_control *f = ctx;
+
+	if (f->error < 0)
+		return f->error;
+	*ret = fixture_named(name);
+	return *ret != NULL ? 0 : -ENOENT;
+}
+
+static int fake_report(void *ctx, char **ret)
+{
+	const struct fake_control *f = ctx;
+	cJSON *report = f->error < 0 ? NULL : fixture("report");
+
+	if (f->error < 0)
+		return f->error;
+	*ret = cJSON_PrintUnformatted(report);
+	cJSON_Delete(report);
+	return *ret != NULL ? 0 : -ENOMEM;
 }
 
 /* A unit of the fixtures, or all of them; -ENOENT otherwise. */
 static int count_named(const struct fake_control *f, const char *name)
 {
-	struct unit_view v;
+	cJSON *found;
 
 	if (f->error < 0)
 		return f->error;
-	if (!name)
-		return FIXTURE_UNIT_COUNT;
-	for (unsigned i = 0; i < FIXTURE_UNIT_COUNT; i++) {
-		fixture_unit(i, &v);
-		if (strcmp(v.name, name) == 0)
-			return 1;
-	}
-	return -ENOENT;
+	found = name != NULL ? fixture_named(name) : fixture("units");
+	if (found == NULL)
+		return -ENOENT;
+	cJSON_Delete(found);
+	return name != NULL ? 1 : FIXTURE_UNIT_COUNT;
 }
 
 static int fake_pause(void *ctx, const char *name)
@@ -179,6 +214,7 @@ static const struct control_ops fake_ops = {
 	.status = fake_status,
 	.list = fake_list,
 	.explain = fake_explain,
+	.report = fake_report,
 	.pause = fake_pause,
 	.resume = fake_resume,
 	.restore = fake_restore,

@@ -38,66 +38,52 @@ void metrics_fixture_free(struct metrics_fixture *f)
 	free(f->names);
 }
 
-/* unit or container: NULL for the other one. */
+/* unit or pod: NULL for the other one. */
 static void add(struct metrics_input *in, size_t i, const char *unit, const char *pod)
 {
-	struct unit_view v;
-	struct pod_view p;
+	struct metrics_thing *t = metrics_input_add(in);
 
-	unit_view_init(&v);
-	pod_view_init(&p);
-	p.namespace = "shop";
-	p.pod = pod;
-	p.container = "app";
-	p.workload = "checkout-service";
-	p.resources[RESOURCE_CPU].request = 1000;
-	p.resources[RESOURCE_CPU].spec_limit = 500;
-	p.resources[RESOURCE_MEMORY].request = 150 * MIB;
-	p.resources[RESOURCE_MEMORY].spec_limit = 256 * MIB;
-	v.name = unit;
-	v.pod = unit == NULL ? &p : NULL;
-	v.mode = MODE_AUTO;
-	v.mode_text = "Auto";
-	v.state = UNIT_MANAGED;
-	v.resources[RESOURCE_CPU] = (struct resource_view){
-		.controlled = true,
-		.kernel = 900 + i,
-		.ceiling = 4000,
-		.lower = 120,
-		.target = 250,
-		.upper = 400,
-		.peak = 870,
-		.use = 312,
-		.throttled_permille = 25,
-		.psi_some_ppm = 12345,
-		.counters = {.drifts = 2},
-	};
-	v.resources[RESOURCE_MEMORY] = (struct resource_view){
-		.controlled = true,
-		.kernel = 256 * MIB + i,
-		.ceiling = GIB,
-		.lower = 100 * MIB,
-		.target = 128 * MIB,
-		.upper = 200 * MIB,
-		.peak = 190 * MIB,
-		.use = 150 * MIB,
-		.psi_some_ppm = 0,
+	if (t == NULL)
+		return;
+	*t = (struct metrics_thing){
+		.namespace = pod != NULL ? "shop" : NULL,
+		.pod = pod,
+		.container = pod != NULL ? "app" : NULL,
+		.workload = pod != NULL ? "checkout-service" : NULL,
+		.unit = unit,
+		.mode = MODE_AUTO,
+		.state = UNIT_MANAGED,
+		.resource = {{.known = true,
+			      .spec = 500,
+			      .applied = 900 + i,
+			      .ceiling = 4000,
+			      .lower = 120,
+			      .target = 250,
+			      .upper = 400,
+			      .peak = 870,
+			      .reclaimable = pod != NULL ? 600 : VIEW_NONE,
+			      .use = 312,
+			      .psi_some_ppm = 12345,
+			      .drifts = 2},
+			     {.known = true,
+			      .spec = pod != NULL ? 256 * MIB : VIEW_NONE,
+			      .applied = 256 * MIB + i,
+			      .ceiling = GIB,
+			      .lower = 100 * MIB,
+			      .target = 128 * MIB,
+			      .upper = 200 * MIB,
+			      .peak = 190 * MIB,
+			      .reclaimable = pod != NULL ? 0 : VIEW_NONE,
+			      .use = 150 * MIB}},
+		.throttled_ppm = 25000,
 		.unreclaimable_bytes = 90 * MIB,
+		.oom_kills = 1,
 	};
-	metrics_input_view(in, &v);
-	in->things[i].oom_kills = 1;
-	if (unit != NULL)
-		in->things[i].resource[RESOURCE_CPU].spec = 500;
-	/* The pod's own view is no container. */
-	p.container = NULL;
-	if (unit == NULL)
-		metrics_input_view(in, &v);
 }
 
 int metrics_fixture_collect(const struct metrics_fixture *f, size_t containers,
 			    struct metrics_input *in)
 {
-	struct unit_view v;
 	static const char *const units[] = {"web.service", "a\\x2db \"quoted\"\n\xff.service"};
 
 	*in = (struct metrics_input){
@@ -119,14 +105,28 @@ int metrics_fixture_collect(const struct metrics_fixture *f, size_t containers,
 	if (in->thing_count != containers + ARRAY_SIZE(units))
 		return -ENOMEM;
 	/* Nothing is known of the second unit's CPU, and its memory has no limit. */
-	unit_view_init(&v);
-	v.name = units[1];
-	v.resources[RESOURCE_MEMORY].controlled = true;
-	v.resources[RESOURCE_MEMORY].kernel = LIMIT_MAX;
-	v.resources[RESOURCE_MEMORY].use = 5;
-	metrics_input_view(in, &v);
-	in->things[1] = in->things[--in->thing_count];
-	in->things[1].resource[RESOURCE_MEMORY].drifts = VIEW_NONE;
+	in->things[1] = (struct metrics_thing){
+		.unit = units[1],
+		.mode = MODE_OFF,
+		.state = UNIT_WAITING,
+		.throttled_ppm = VIEW_NONE,
+		.unreclaimable_bytes = VIEW_NONE,
+		.oom_kills = VIEW_NONE,
+	};
+	in->things[1].resource[RESOURCE_MEMORY] = (struct metrics_resource){
+		.known = true,
+		.spec = VIEW_NONE,
+		.applied = LIMIT_MAX,
+		.ceiling = VIEW_NONE,
+		.lower = VIEW_NONE,
+		.target = VIEW_NONE,
+		.upper = VIEW_NONE,
+		.peak = VIEW_NONE,
+		.reclaimable = VIEW_NONE,
+		.use = 5,
+		.psi_some_ppm = VIEW_NONE,
+		.drifts = VIEW_NONE,
+	};
 	return 0;
 }
 

@@ -138,13 +138,15 @@ static void check_states(const char *page)
 static void test_keys(const char *page)
 {
 	struct status_view status;
-	struct unit_view web, batch, app;
-	cJSON *s, *w, *b, *a, *brief;
+	char *text = read_text("test/agent/control_fixture.json");
+	cJSON *all = cJSON_Parse(text), *s;
+	const cJSON *units = cJSON_GetObjectItem(all, "explained");
+	const cJSON *w = cJSON_GetArrayItem(units, 0), *b = cJSON_GetArrayItem(units, 1);
+	const cJSON *a = cJSON_GetArrayItem(units, 4);
+	const cJSON *brief = cJSON_GetArrayItem(cJSON_GetObjectItem(all, "units"), 0);
 	const cJSON *cpu, *memory, *pod;
 
 	fixture_status_cluster(&status);
-	fixture_unit(4, &app);
-	a = view_json_unit(&app, false);
 	pod = cJSON_GetObjectItem(a, "kubernetes");
 	check_keys(page, "Container", pod);
 	check_keys(page, "Report", cJSON_GetObjectItem(pod, "report"));
@@ -153,13 +155,7 @@ static void test_keys(const char *page)
 	check_keys(page, "Annotation",
 		   cJSON_GetArrayItem(cJSON_GetObjectItem(pod, "annotations"), 0));
 	check_states(page);
-	cJSON_Delete(a);
-	fixture_unit(0, &web);
-	fixture_unit(1, &batch);
 	s = view_json_status(&status);
-	w = view_json_unit(&web, false);
-	b = view_json_unit(&batch, false);
-	brief = view_json_unit(&web, true);
 	cpu = cJSON_GetObjectItem(w, "cpu");
 	memory = cJSON_GetObjectItem(b, "memory");
 	check_keys(page, "Status", s);
@@ -171,9 +167,8 @@ static void test_keys(const char *page)
 	check_marked(page, "Unit", w, brief);
 	check_marked(page, "Resource", cpu, cJSON_GetObjectItem(brief, "cpu"));
 	cJSON_Delete(s);
-	cJSON_Delete(w);
-	cJSON_Delete(b);
-	cJSON_Delete(brief);
+	cJSON_Delete(all);
+	free(text);
 }
 
 static void test_routes(const char *page)

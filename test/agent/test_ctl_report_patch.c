@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscalectl report -o patch: requests and limits for the workloads' templates. */
-#include "agent/view/report_json.h"
 #include "test/agent/report_answers.h"
 #include <string.h>
 
@@ -61,36 +60,23 @@ static void test_patch_above_limit(void)
 		      ",\"peak\":" peak) "\"qos_class\":\"Guaranteed\"}")
 
 /* The patch of an answer that an agent gives of a Guaranteed pod. Owned. */
-static char *patch_guaranteed(uint32_t trust_permille)
+static char *patch_guaranteed(unsigned trust_permille)
 {
-	const struct pod_view pod = {.namespace = "shop",
-				     .workload = "web",
-				     .owner = "Deployment",
-				     .pod = "web-0",
-				     .container = "app",
-				     .qos_class = "Guaranteed",
-				     .resources = {{.request = 500}, {.request = 100 * MIB}}};
-	const struct unit_view v = {.pod = &pod,
-				    .mode_text = "Auto",
-				    .resources = {{.kernel = 400,
-						   .original = 500,
-						   .target = 100,
-						   .peak = 200,
-						   .confidence_permille = 1000,
-						   .trust_permille = trust_permille},
-						  {.kernel = 100 * MIB,
-						   .original = 100 * MIB,
-						   .target = 30 * MIB,
-						   .peak = 50 * MIB}}};
-	struct report_json r;
-	char *text = NULL, *patch;
+	char text[1024];
 
-	CHECK_EQ(report_json_begin(&r, "n"), 0);
-	report_json_add(&r, &v);
-	CHECK_EQ(report_json_end(&r, &text), 0);
-	patch = patch_of(text);
-	free(text);
-	return patch;
+	snprintf(text, sizeof text,
+		 "{\"version\":1,\"node\":\"n\",\"containers\":[{\"namespace\":\"shop\","
+		 "\"workload\":\"web\",\"owner\":\"Deployment\",\"pod\":\"web-0\","
+		 "\"container\":\"app\",\"qos_class\":\"Guaranteed\",\"mode\":\"Auto\","
+		 "\"confidence_permille\":0,\"trust_permille\":%u,"
+		 "\"cpu\":{\"request\":500,\"limit\":400,\"original\":500,\"use_p50\":0,"
+		 "\"use_p95\":0,\"use_max\":0,\"lower\":0,\"target\":100,\"upper\":0,"
+		 "\"peak\":200},"
+		 "\"memory\":{\"request\":104857600,\"limit\":104857600,"
+		 "\"original\":104857600,\"use_p50\":0,\"use_p95\":0,\"use_max\":0,"
+		 "\"lower\":0,\"target\":31457280,\"upper\":0,\"peak\":52428800}}]}\n",
+		 trust_permille);
+	return patch_of(text);
 }
 
 /* The pod keeps its class: the CPU limit is lowered with the request, to the peak and as far as

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The daemon on a node that has less memory than its units need. */
 #include "agent/manage/messages.h"
-#include "agent/serve/serve.h"
+#include "agent/serve/show.h"
 #include "policy/base/arithmetic.h"
 #include "test/agent/test_pods.h"
 
@@ -177,11 +177,15 @@ static void test_kubelet(bool kubelet)
 	rig_close(&r);
 }
 
-static void on_view(void *arg, const struct unit_view *v)
+static void show_denied(const struct managed *m, char ret[static DENIED_TEXT_BYTES])
 {
-	snprintf(arg, DENIED_TEXT_BYTES, "%s",
-		 v->resources[RESOURCE_MEMORY].denied != NULL ? v->resources[RESOURCE_MEMORY].denied
-							      : "-");
+	const struct shown x = shown_entry(m);
+	cJSON *all = shown_json(&x, false);
+	const char *text = cJSON_GetStringValue(
+		cJSON_GetObjectItem(cJSON_GetObjectItem(all, "memory"), "denied"));
+
+	snprintf(ret, DENIED_TEXT_BYTES, "%s", text != NULL ? text : "-");
+	cJSON_Delete(all);
 }
 
 /* The denial is shown as long as it lasts. */
@@ -193,19 +197,19 @@ static void test_shown(void)
 	start(&r, UNITS, 1);
 	goal = 2 * GIB;
 	rate = 40 * MIB;
-	serve_view(unit(&r, "low.service"), on_view, text);
+	show_denied(unit(&r, "low.service"), text);
 	CHECK_STR(text, "-");
 	for (int i = 0; i < 600 && !unit(&r, "low.service")->reported.denied; i++)
 		rig_reflex(&r, 1, step);
 	CHECK(unit(&r, "low.service")->reported.denied);
-	serve_view(unit(&r, "low.service"), on_view, text);
+	show_denied(unit(&r, "low.service"), text);
 	CHECK(strncmp(text, "needs ", 6) == 0);
 	CHECK_EQ(unit(&r, "low.service")->control.resource[RESOURCE_MEMORY].at_ceiling, false);
 	goal = 0;
 	r.unit[0].anon_bytes = 20 * MIB;
 	rig_reflex(&r, 700, step);
 	CHECK(!unit(&r, "low.service")->reported.denied);
-	serve_view(unit(&r, "low.service"), on_view, text);
+	show_denied(unit(&r, "low.service"), text);
 	CHECK_STR(text, "-");
 	CHECK_EQ(r.events[EVENT_MEMORY_DENIED], 1);
 	rig_close(&r);

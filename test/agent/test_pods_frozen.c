@@ -2,7 +2,7 @@
 /* A mistake in the annotations of a pod or of its namespace: what is sized stays as it is until it
  * is corrected, or until a valid annotation ends its management; what is not sized stays so. */
 #include "agent/pod/pods.h"
-#include "agent/serve/serve.h"
+#include "agent/serve/show.h"
 #include "test/agent/test_pods.h"
 #include <string.h>
 
@@ -28,17 +28,15 @@ static void annotate(struct rig *r, struct rig_pod *p, const char *key, const ch
 	rig_pod_put(r, p);
 }
 
-static void on_view(void *ret, const struct unit_view *v)
-{
-	snprintf(ret, 512, "%s %s: %s", mode_name(v->mode), unit_state_names[v->state],
-		 v->state_reason != NULL ? v->state_reason : "");
-}
-
 static const char *state_of(struct rig *r, const char *name)
 {
+	const struct shown x = shown_entry(pods_of(r, name));
 	static char text[512];
+	const char *why;
+	enum unit_state state = shown_state(&x, &why);
 
-	serve_view(pods_of(r, name), on_view, text);
+	snprintf(text, sizeof text, "%s %s: %s", mode_name(managed_mode(x.m)),
+		 unit_state_names[state], why != NULL ? why : "");
 	return text;
 }
 

@@ -2,7 +2,7 @@
 /* Pods on the files of Linux 5.10, and on pages of 4, 16 and 64 KiB. */
 #include "agent/metrics/metrics.h"
 #include "agent/metrics/probe.h"
-#include "agent/serve/serve.h"
+#include "agent/serve/show.h"
 #include "test/agent/test_pods.h"
 #include <string.h>
 #include <sys/personality.h>
@@ -48,11 +48,6 @@ static void note_told(struct rig *x, const struct event_record *e, const char *m
 		snprintf(told, sizeof told, "%s", message);
 }
 
-static void on_view(void *arg, const struct unit_view *v)
-{
-	memcpy(arg, v->resources, sizeof v->resources);
-}
-
 static bool lacks_file(const struct lack *l, const char *file)
 {
 	return (l->lacks != NULL && strstr(l->lacks, file) != NULL) ||
@@ -62,15 +57,19 @@ static bool lacks_file(const struct lack *l, const char *file)
 /* Unknown is not 0. */
 static void check_shown(const struct lack *l)
 {
-	struct resource_view v[RESOURCE_COUNT];
+	const struct shown x = shown_entry(pods_of(&r, "default/web-0/app"));
+	cJSON *all = shown_json(&x, false);
+	const cJSON *others =
+		cJSON_GetObjectItem(cJSON_GetObjectItem(all, "cpu"), "psi_others_ppm");
 
-	serve_view(pods_of(&r, "default/web-0/app"), on_view, v);
-	CHECK_EQ(v[RESOURCE_CPU].throttled_permille == VIEW_NONE, lacks_file(l, "nr_throttled"));
-	CHECK_EQ(v[RESOURCE_CPU].psi_some_ppm == VIEW_NONE, lacks_file(l, "cpu.pressure"));
-	CHECK_EQ(v[RESOURCE_CPU].psi_others_ppm == VIEW_NONE, lacks_file(l, "cpu.pressure"));
-	CHECK_EQ(v[RESOURCE_MEMORY].psi_some_ppm == VIEW_NONE,
+	CHECK_EQ(shown_throttled_permille(&x) == VIEW_NONE, lacks_file(l, "nr_throttled"));
+	CHECK_EQ(shown_psi_some(&x, RESOURCE_CPU) == VIEW_NONE, lacks_file(l, "cpu.pressure"));
+	CHECK(others != NULL);
+	CHECK_EQ(cJSON_IsNull(others), lacks_file(l, "cpu.pressure"));
+	CHECK_EQ(shown_psi_some(&x, RESOURCE_MEMORY) == VIEW_NONE,
 		 lacks_file(l, "memory.pressure") || lacks_file(l, "stat:anon"));
-	CHECK_EQ(v[RESOURCE_MEMORY].unreclaimable_bytes == VIEW_NONE, lacks_file(l, "stat:anon"));
+	CHECK_EQ(shown_unreclaimable(&x) == VIEW_NONE, lacks_file(l, "stat:anon"));
+	cJSON_Delete(all);
 }
 
 /* Sized as elsewhere, as far as can be; said once, and nothing spins. */

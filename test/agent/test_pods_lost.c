@@ -2,7 +2,7 @@
 /* Specs hold sizes of vscaled, and the records of the node are lost, or the daemon starts anew. */
 #include "agent/manage/persist.h"
 #include "agent/pod/pods.h"
-#include "agent/serve/serve.h"
+#include "agent/serve/show.h"
 #include "test/agent/test_pods.h"
 #include <string.h>
 #include <sys/resource.h>
@@ -197,18 +197,14 @@ static void test_carried_out_after_a_restart(enum cgroup_driver driver, bool ano
 	rig_close(&r);
 }
 
-static void on_view(void *ret, const struct unit_view *v)
-{
-	snprintf(ret, 128, "%s", v->state_reason != NULL ? v->state_reason : "");
-}
-
 /* 80 % of the descriptors are open: what is attached stays so, another container waits. */
 static void test_descriptors_low(void)
 {
 	struct rig r;
 	struct rig_pod *other;
 	struct rlimit before, low;
-	char text[128] = "";
+	struct shown x;
+	const char *text;
 
 	rig_pod_put(&r, pods_begin(&r, DRIVER_CGROUPFS, ""));
 	rig_run(&r, 5, pods_burn_20);
@@ -223,7 +219,8 @@ static void test_descriptors_low(void)
 	rig_run(&r, 30, pods_burn_20);
 	CHECK(pods_of(&r, "default/web-0/app")->cgroup.cg != NULL);
 	CHECK(pods_of(&r, "default/web-1/app")->cgroup.cg == NULL);
-	serve_view(pods_of(&r, "default/web-1/app"), on_view, text);
+	x = shown_entry(pods_of(&r, "default/web-1/app"));
+	shown_state(&x, &text);
 	CHECK_STR(text, "vscaled has few file descriptors left; raise LimitNOFILE");
 	CHECK_EQ(r.events[EVENT_DESCRIPTORS_LOW], 1);
 	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fixed views that the tests of the control API and of vscalectl share. */
+/* Fixed values that the tests of the control API and of vscalectl share. */
 #pragma once
 
 #include "agent/view/view.h"
@@ -9,10 +9,6 @@
 
 #define FIXTURE_UNIT_COUNT 6
 
-/* 0: raised a moment ago; 1: a memory shrink on trial; 2: waiting, nothing known; 3: gave way,
- * without limits; 4: a container whose resize was refused; 5: one of a pod with a wrong
- * annotation. */
-void fixture_unit(unsigned index, struct unit_view *ret);
 void fixture_status(struct status_view *ret);
 /* The same on a node of a cluster. */
 void fixture_status_cluster(struct status_view *ret);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is shown of an entry, read from the entry when it is asked for: the answers of the control
+ * API, the report and the metrics. Amounts are millicores or bytes; LIMIT_MAX: no limit, VIEW_NONE:
+ * not known or not set. */
+#pragma once
+
+#include "agent/manage/managed.h"
+#include <cjson/cJSON.h>
+#include <stdio.h>
+
+struct kube_container;
+
+/* An entry, or a container that is not managed. Borrowed for one call. */
+struct shown {
+	const struct managed *m;        /* NULL: not managed */
+	const struct pod *pod;          /* NULL: a unit */
+	const struct kube_container *c; /* NULL: a unit, or the pod itself */
+	const char *why;                /* static text: why it is not managed */
+};
+
+typedef void shown_fn(void *arg, const struct shown *s);
+
+struct shown shown_entry(const struct managed *m);
+/* Container i of the spec, which is not managed. */
+struct shown shown_unmanaged(const struct pod *p, size_t i);
+
+/* *ret_why: in words; NULL: nothing to add. */
+enum unit_state shown_state(const struct shown *s, const char **ret_why);
+bool shown_controlled(const struct shown *s, enum resource r);
+uint64_t shown_kernel(const struct shown *s, enum resource r); /* the limit in the cgroup */
+uint64_t shown_ceiling(const struct shown *s, enum resource r);
+struct range_of shown_range(const struct shown *s, enum resource r); /* the recommendation */
+uint64_t shown_use(const struct shown *s, enum resource r);
+uint64_t shown_psi_some(const struct shown *s, enum resource r);
+uint64_t shown_throttled_permille(const struct shown *s); /* CPU: of the last window's periods */
+uint64_t shown_unreclaimable(const struct shown *s);      /* bytes of memory */
+uint64_t shown_drifts(const struct shown *s, enum resource r); /* replaced by ours */
+uint64_t shown_request(const struct shown *s, enum resource r);
+uint64_t shown_spec_limit(const struct shown *s, enum resource r);
+/* Is a startup boost in its cgroup? */
+bool shown_boosted(const struct shown *s);
+
+/* The object of the control API. brief: as in the list. Owned; NULL: memory is short. */
+cJSON *shown_json(const struct shown *s, bool brief);
+
+/* What `vscalectl report` is made of: the containers of a node, a short JSON object for each.
+ * docs/control-api.md has the keys. */
+struct report_json {
+	FILE *file;
+	char *text;
+	size_t size;
+	size_t count;
+	bool failed;
+};
+
+/* node NULL: not known. -ENOMEM. */
+int report_json_begin(struct report_json *r, const char *node);
+/* A shown_fn, report is a struct report_json. What is no container is left out. */
+void report_json_add(void *report, const struct shown *s);
+/* Ends it in any case. *ret is owned by the caller. -ENOMEM. */
+int report_json_end(struct report_json *r, char **ret);
