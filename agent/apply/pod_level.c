@@ -28,7 +28,7 @@ static uint64_t present_of(const struct pod *p, size_t i, enum resource r)
 	uint64_t spec = p->spec->containers[i].spec.limit[r], value;
 
 	if (m == NULL || c->started_at == 0)
-		return member->why != NULL ? member->limit[r] : spec;
+		return member->why != STATE_SIZING ? member->limit[r] : spec;
 	if (m->hand_back.due)
 		return MAX(limit_amount(&c->kernel, r), c->resource[r].original);
 	if (m->cgroup.cg != NULL && r == RESOURCE_MEMORY && m->plan.echoed != 0)
@@ -133,7 +133,7 @@ static void decide(struct managed *m, enum resource r, uint64_t to)
 static bool may_write(const struct pod *p)
 {
 	if (p->level == NULL || p->level->cgroup.cg == NULL || !p->level->originals.saved ||
-	    p->level->state == UNIT_UNMANAGED)
+	    managed_state(p->level) == UNIT_UNMANAGED)
 		return false;
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct managed *m = p->members[i].managed;

@@ -137,7 +137,8 @@ void property_check_stored(struct managed *m)
 {
 	const struct unit_props *stored = &m->properties.stored;
 	uint32_t bits = m->properties.sent_mask & (UNIT_PROP_CPU_QUOTA | UNIT_PROP_MEM_MAX);
-	bool ours = m->originals.touched && (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY);
+	bool ours = m->originals.touched &&
+		    (managed_state(m) == UNIT_MANAGED || managed_state(m) == UNIT_GAVE_WAY);
 
 	if (!m->properties.stored_check)
 		return;

@@ -11,19 +11,19 @@
 
 void unit_update_blocked(struct managed *m)
 {
-	control_set_paused(&m->control, m->paused || m->state == UNIT_RESTORED ||
-						m->state == UNIT_UNMANAGED ||
+	control_set_paused(&m->control, m->paused || managed_state(m) == UNIT_RESTORED ||
+						managed_state(m) == UNIT_UNMANAGED ||
 						m->wake->now < m->hand_back.settling_until);
 }
 
-void lifecycle_release(struct managed *m, const char *why)
+void lifecycle_release(struct managed *m, enum state_reason why)
 {
 	m->hand_back.due = true;
 	m->hand_back.done = false;
 	m->hand_back.reported = false;
 	m->hand_back.why = why;
 	m->hand_back.next_at = 0;
-	managed_set_state(m, UNIT_UNMANAGED, why);
+	managed_set_reason(m, why);
 	unit_update_blocked(m);
 	unit_brake_off(m);
 }

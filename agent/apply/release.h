@@ -4,6 +4,7 @@
 
 #include "policy/types/limits.h"
 #include "policy/types/reason.h"
+#include "policy/types/state.h"
 #include <stdbool.h>
 
 struct managed;
@@ -11,8 +12,8 @@ struct unit_table;
 
 /* Puts pause, restore and release into effect for the laws. */
 void unit_update_blocked(struct managed *m);
-/* Hands a unit back; why is static text. Tried again until it succeeds. */
-void lifecycle_release(struct managed *m, const char *why);
+/* Hands a unit back. Tried again until it succeeds. */
+void lifecycle_release(struct managed *m, enum state_reason why);
 /* A try failed: the next one is not before next_at. reported: its failure is in the journal. */
 void release_tried(struct managed *m, bool reported, usec_t next_at);
 /* It is managed again. */

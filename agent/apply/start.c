@@ -97,8 +97,7 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 	    (narrower(&b->limits, now, rule) ||
 	     (is_reported_more(m, b, a) && !sizes(rule, RESOURCES_MEMORY)))) {
 		/* Sized by an earlier run of vscaled under a wider rule. */
-		lifecycle_release(m, m->pod != NULL ? "its annotations no longer size it"
-						    : "the configuration no longer sizes it");
+		lifecycle_release(m, m->pod != NULL ? STATE_NOT_ANNOTATED : STATE_NOT_SIZED);
 	}
 	persist_adopt_history(m);
 	/* A boost was written, by an earlier run of vscaled or for the run of the unit before. */
@@ -164,7 +163,7 @@ static void guess_stored(struct managed *m, struct arrival *a)
 void managed_start(struct managed *m, const struct policy_rule *rule, const struct arrival *given)
 {
 	/* A unit that was restored counts as new when it starts again. */
-	bool first = m->control.started_at == 0 || m->state == UNIT_RESTORED;
+	bool first = m->control.started_at == 0 || managed_state(m) == UNIT_RESTORED;
 	struct arrival a = *given;
 	struct usage u = {0};
 	int r = managed_attach(m, &a, &u);
@@ -172,8 +171,9 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	if (r == -EMFILE && m->pod != NULL)
 		pod_scan_again(m->pod);
 	if (r < 0) {
-		managed_set_state(m, m->state,
-				  r == -EMFILE ? DESCRIPTORS_LOW : "its cgroup is not ready");
+		if (managed_state(m) == UNIT_WAITING)
+			managed_set_reason(m, r == -EMFILE ? STATE_DESCRIPTORS
+							   : STATE_CGROUP_NOT_READY);
 		return;
 	}
 	stuck_forget(m);
@@ -189,8 +189,8 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	property_stored(m, &a.props);
 	property_checked(m);
 	property_read_dropins(m);
-	if (m->state != UNIT_RESTORED && !m->hand_back.due) {
-		managed_set_state(m, UNIT_MANAGED, NULL);
+	if (managed_state(m) != UNIT_RESTORED && !m->hand_back.due) {
+		managed_set_reason(m, STATE_SIZING);
 		if (rule->mode != MODE_OFF)
 			persist_baseline(m, &a);
 	}
@@ -219,39 +219,39 @@ static bool takes_away(const struct policy_rule *old, const struct policy_rule *
 	return rule->mode == MODE_OFF || (old->resources & ~rule->resources) != 0;
 }
 
-static const char *takes_away_text(const struct managed *m)
+static enum state_reason takes_away_reason(const struct managed *m)
 {
 	if (m->pod == NULL)
-		return "the configuration no longer sizes it";
+		return STATE_NOT_SIZED;
 	switch (m->container.rule.rollout) {
 	case ROLLOUT_STOPPED:
-		return "its rollout was stopped";
+		return STATE_ROLLOUT_STOPPED;
 	case ROLLOUT_UNSIZED:
-		return "it is not in the share of its rollout";
+		return STATE_ROLLOUT_REST;
 	default:
-		return "its annotations no longer size it";
+		return STATE_NOT_ANNOTATED;
 	}
 }
 
 void rule_apply(struct managed *m, const struct policy_rule *rule)
 {
 	struct policy_rule old = m->control.rule;
-	bool back = m->state == UNIT_UNMANAGED;
+	bool back = managed_state(m) == UNIT_UNMANAGED;
 
 	if (m->control.started_at == 0 || back) {
 		release_end(m);
-		managed_set_state(m, UNIT_WAITING, m->state_reason);
+		managed_set_reason(m, STATE_NO_CGROUP);
 		managed_reattach(m);
 		return;
 	}
-	if (m->state == UNIT_RESTORED) {
+	if (managed_state(m) == UNIT_RESTORED) {
 		control_set_rule(&m->control, rule);
 		return;
 	}
 	if (policy_rule_equal(&old, rule))
 		return;
-	if (m->state == UNIT_GAVE_WAY && !rule->freeze) {
-		managed_set_state(m, UNIT_MANAGED, NULL);
+	if (managed_state(m) == UNIT_GAVE_WAY && !rule->freeze) {
+		managed_set_reason(m, STATE_SIZING);
 		control_end_suspension(&m->control);
 		drift_forget_writers(m);
 	}
@@ -263,7 +263,7 @@ void rule_apply(struct managed *m, const struct policy_rule *rule)
 		release_put_back(m, RESOURCE_MEMORY, m->control.resource[RESOURCE_MEMORY].original,
 				 REASON_RESTORE);
 	if (takes_away(&old, rule))
-		lifecycle_release(m, takes_away_text(m));
+		lifecycle_release(m, takes_away_reason(m));
 	else if (rule->mode != MODE_OFF && m->cgroup.cg != NULL &&
 		 (!m->originals.saved || scope_out_of_reach(m->pid1, m->cgroup.path)))
 		managed_reattach(m);

@@ -6,7 +6,7 @@ struct arrival;
 struct managed;
 struct policy_rule;
 
-/* Opens its cgroup and begins or goes on. On failure state_reason says why. */
+/* Opens its cgroup and begins or goes on. On failure its reason says why. */
 void managed_start(struct managed *m, const struct policy_rule *rule, const struct arrival *a);
 /* Forgets that it was managed: the next attach begins with the limits that it finds. */
 void managed_reattach(struct managed *m);

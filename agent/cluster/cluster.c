@@ -262,12 +262,12 @@ void cluster_free(struct cluster *c)
 
 static bool may_lead(const struct pod *p)
 {
-	if (p->why != NULL || p->leaving || p->ending)
+	if (p->why != STATE_SIZING || p->leaving || p->ending)
 		return false;
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct managed *m = p->members[i].managed;
 
-		if (m != NULL && m->container.annotated && m->state == UNIT_MANAGED &&
+		if (m != NULL && m->container.annotated && managed_state(m) == UNIT_MANAGED &&
 		    m->control.rule.mode != MODE_OFF &&
 		    m->control.resource[RESOURCE_MEMORY].managed)
 			return true;
@@ -365,7 +365,7 @@ static bool watch_growth(struct cluster *c)
 	for (size_t i = 0; i < c->pods->count; i++) {
 		const struct pod *p = c->pods->items[i];
 
-		if (p->why != NULL || p->leaving || !outgrows_spec(p))
+		if (p->why != STATE_SIZING || p->leaving || !outgrows_spec(p))
 			continue;
 		reporter_changed(c->reporter, p->spec->uid, c->wake->now);
 		any = true;

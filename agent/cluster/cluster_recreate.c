@@ -112,7 +112,7 @@ static void fill(const struct cluster *c, const struct pod *p, struct recreate_p
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct managed *m = p->members[i].managed;
 
-		if (m == NULL || !m->container.annotated || m->state != UNIT_MANAGED)
+		if (m == NULL || !m->container.annotated || managed_state(m) != UNIT_MANAGED)
 			continue;
 		ret->wanted |= m->container.rule.in_place_or_recreate &&
 			       m->control.rule.mode == MODE_AUTO && !m->control.paused;
@@ -208,7 +208,7 @@ static bool is_still_needed(const struct cluster *c, const struct pod *p)
 	struct recreate_pod facts;
 	usec_t again;
 
-	if (p->why != NULL || p->ending || p->leaving)
+	if (p->why != STATE_SIZING || p->ending || p->leaving)
 		return false;
 	fill(c, p, &facts);
 	facts.retry_at = 0;
@@ -451,7 +451,7 @@ void cluster_recreate_tick(struct cluster *c)
 		enum recreate_answer answer;
 		usec_t again;
 
-		if (p->why != NULL || p->ending || p->leaving)
+		if (p->why != STATE_SIZING || p->ending || p->leaving)
 			continue;
 		fill(c, p, &facts);
 		answer = recreate_needed(&facts, c->wake->now, &again);

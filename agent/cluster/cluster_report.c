@@ -46,7 +46,7 @@ static usec_t held_since(const struct control *c, enum resource r, usec_t now)
 static bool may_report(const struct managed *m)
 {
 	return m->container.annotated && m->control.rule.mode != MODE_OFF && !m->control.paused &&
-	       m->state == UNIT_MANAGED && m->originals.saved;
+	       managed_state(m) == UNIT_MANAGED && m->originals.saved;
 }
 
 /* A ratified value is restored in the spec also when the container is no longer sized. */
@@ -62,7 +62,7 @@ static bool is_reported(const struct managed *m, enum resource r, bool back)
 static bool is_given_back(const struct managed *m)
 {
 	return (!m->container.annotated || m->container.rule.rule.mode == MODE_OFF ||
-		m->state == UNIT_RESTORED) &&
+		managed_state(m) == UNIT_RESTORED) &&
 	       persist_has(m);
 }
 
@@ -92,7 +92,7 @@ static bool limit_stays(const struct managed *m, enum resource r)
 {
 	uint64_t actual = actual_of(&m->control, r);
 
-	if (!is_given_back(m) || (!m->hand_back.due && m->state != UNIT_RESTORED))
+	if (!is_given_back(m) || (!m->hand_back.due && managed_state(m) != UNIT_RESTORED))
 		return false;
 	return m->cgroup.cg != NULL
 		       ? !limit_same_file(r, actual, persist_original_limit(m, r, actual),
@@ -171,7 +171,7 @@ static uint64_t use_of(const struct managed *m)
 {
 	struct usage u = {0};
 
-	if (m->state == UNIT_UNMANAGED && m->cgroup.cg != NULL &&
+	if (managed_state(m) == UNIT_UNMANAGED && m->cgroup.cg != NULL &&
 	    cg_read(m->cgroup.cg, USAGE_MEM_STAT, &u) == 0)
 		return mem_unreclaimable(&u.stat);
 	return mem_unreclaimable(&m->control.last.stat);
@@ -222,7 +222,7 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 	/* A container of a pod in which others stay managed: its spec follows its cgroup. */
 	bool back = restoring || (is_given_back(m) && !is_untouched(m) && !m->pod->ending &&
 				  persist_record(m)->ratified);
-	bool watched = m->state != UNIT_UNMANAGED;
+	bool watched = managed_state(m) != UNIT_UNMANAGED;
 
 	ret->running = m->cgroup.cg != NULL;
 	ret->limits_only = controlled_now(m) == CONTROLLED_LIMITS;
@@ -290,7 +290,7 @@ static bool any_unseen(const struct pod *p)
 
 static bool is_active(const struct pod *p)
 {
-	return p->why == NULL && !p->ending && pod_is_sized(p) && !p->pods->units->paused &&
+	return p->why == STATE_SIZING && !p->ending && pod_is_sized(p) && !p->pods->units->paused &&
 	       !any_unseen(p);
 }
 
@@ -348,7 +348,7 @@ static const char *mode_shown(const struct pod *p)
 	enum mode highest = MODE_OFF;
 	bool recreate = false;
 
-	if (p->why != NULL || p->leaving || p->observed)
+	if (p->why != STATE_SIZING || p->leaving || p->observed)
 		return NULL;
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct managed *m = p->members[i].managed;

@@ -257,7 +257,7 @@ static void give_way(struct external_write *l, enum resource r, const struct dri
 	struct managed *m = l->unit;
 
 	message_drift(m, r, f, EVENT_DRIFT_GAVE_WAY, NULL);
-	managed_set_state(m, UNIT_GAVE_WAY, "an external writer keeps changing a limit");
+	managed_set_reason(m, STATE_CONTESTED);
 	control_suspend(&m->control, r);
 	if (r == RESOURCE_CPU)
 		boost_forget(m);

@@ -57,6 +57,10 @@ EVENT(UNIT_GONE, "unit-gone", LOG_INFO, 0, WHO,
 EVENT(UNIT_UNMANAGED, "unit-unmanaged", LOG_NOTICE, 0, WHO | F(DETAIL),
       SD_ID128_MAKE(90,6c,b2,39,0d,cd,4d,af,84,f5,68,8c,b2,fe,14,9f),
       "not managing {who}[ ({detail})]")
+/* detail: why, and what to do */
+EVENT(UNIT_WAITING, "unit-waiting", LOG_WARNING, 0, WHO | F(DETAIL),
+      SD_ID128_MAKE(a3,19,c5,39,19,ff,46,b8,b6,00,10,4b,39,46,2c,03),
+      "{who} has not been sized for 30 s: {detail}")
 /* who: as it was taken; detail: whose it is */
 EVENT(CGROUP_RELEASED, "cgroup-released", LOG_WARNING, 3, WHO | F(DETAIL),
       SD_ID128_MAKE(18,b3,7e,2b,0b,df,4c,63,a9,52,44,16,c3,c0,8c,bd),

@@ -100,6 +100,7 @@ void loop_tick(struct loop *l)
 	pods_tick(&d->pods, review);
 	lifecycle_tick(&l->hand_back);
 	tick(&d->units, review);
+	message_waiting(&d->units);
 	if (review) {
 		folders_check(&l->folders, d, &l->serve);
 		persist_baselines(&d->records);

@@ -268,9 +268,9 @@ void managed_lost(struct managed *m)
 		port->forget(port->ctx, m->unit);
 	m->cgroup.lost_at = m->wake->now;
 	control_lost(&m->control, m->wake->now);
-	if (m->state == UNIT_MANAGED || m->state == UNIT_GAVE_WAY) {
+	if (managed_state(m) == UNIT_MANAGED || managed_state(m) == UNIT_GAVE_WAY) {
 		message_gone(m);
-		managed_set_state(m, UNIT_WAITING, "it does not run");
+		managed_set_reason(m, STATE_NOT_RUNNING);
 	}
 	managed_check_again(m);
 }

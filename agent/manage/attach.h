@@ -24,8 +24,6 @@ bool scope_is_of(const struct managed *m, const struct kube_container *c);
  * would write its own, which may be below the use. */
 bool scope_out_of_reach(const struct pid1 *pid1, const char *path);
 
-#define DESCRIPTORS_LOW "vscaled has few file descriptors left; raise LimitNOFILE"
-
 /* Opens its cgroup, reads its limits, and adds the watches of its files, its reader slot and the
  * source of its memory.events. -EAGAIN: systemd is still setting it up. -EMFILE: 80 % of
  * the descriptors are open. On failure it stays closed. */

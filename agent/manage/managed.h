@@ -7,6 +7,7 @@
 #include "agent/metrics/counters.h"
 #include "agent/view/view.h"
 #include "policy/control/control.h"
+#include "policy/types/state.h"
 #include "systemd/unit_props.h"
 
 struct config;
@@ -31,8 +32,8 @@ struct managed {
 	char *history_key; /* "unit:NAME", "NS/KIND/WORKLOAD/CONTAINER"; NULL: it has no history */
 	struct pod *pod;   /* of a container or pod level; NULL: a unit */
 
-	enum unit_state state;    /* managed_set_state() */
-	const char *state_reason; /* static text, or the pod's; NULL: none */
+	enum state_reason reason; /* of its state: managed_set_reason() */
+	struct state_seen seen;   /* of what is shown: managed_reason() */
 	bool paused;              /* by vscalectl pause: units/lifecycle.c */
 	bool listed;              /* in the newest list */
 	struct control control;
@@ -115,8 +116,12 @@ struct unit_table {
 	void (*on_memory_event)(struct managed *m); /* memory.events of m had an event */
 };
 
-/* reason: static text, or the pod's, which lives as long; NULL: none. */
-void managed_set_state(struct managed *m, enum unit_state state, const char *reason);
+void managed_set_reason(struct managed *m, enum state_reason reason);
+enum unit_state managed_state(const struct managed *m);
+/* What is shown: pause, mistakes and the end of its pod come before its own. */
+enum state_reason managed_reason(const struct managed *m);
+/* In words; NULL: none are needed. Borrowed. */
+const char *managed_reason_text(const struct managed *m);
 /* The unit of a container that was attached to another cgroup. Takes unit over; NULL: none. */
 void managed_set_unit(struct managed *m, char *unit);
 /* The id of an entry does not change while it is in the table: control.target in plans and in the

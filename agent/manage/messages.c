@@ -242,6 +242,26 @@ void message_gone(struct managed *m)
 		event_tell(EVENT_UNIT_GONE, .who = message_who(m));
 }
 
+void message_waiting(struct unit_table *t)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		struct managed *m = t->items[i];
+		enum state_reason reason = managed_reason(m);
+		const struct state_row *row = &state_rows[reason];
+		char detail[256], text[320];
+
+		if (m->kind == UNIT_KIND_POD || managed_mode(m) == MODE_OFF ||
+		    !state_is_late(&m->seen, reason, t->wake->now))
+			continue;
+		snprintf(detail, sizeof detail, "%s: %s", row->text, row->remedy);
+		event_tell(EVENT_UNIT_WAITING, .who = message_who(m), .detail = detail);
+		if (m->pod == NULL)
+			continue;
+		snprintf(text, sizeof text, "%s is not sized: %s", pod_container_of(m), detail);
+		pod_warn(m->pod, "NotSized", "Resize", text);
+	}
+}
+
 void message_unsaved_baseline(struct unit_table *t, int error)
 {
 	for (size_t i = 0; i < t->count; i++) {

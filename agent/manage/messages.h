@@ -32,6 +32,8 @@ void message_drift(struct managed *m, enum resource r, const struct drift_facts 
 		   enum event_kind kind, const char *by);
 void message_managed(struct managed *m);
 void message_gone(struct managed *m);
+/* What should be sized and has waited for STATE_LATE_USEC: in the journal and by an Event, once. */
+void message_waiting(struct unit_table *t);
 void message_unsaved_baseline(struct unit_table *t, int error);
 void message_restored(struct managed *m, const struct restore_result *result);
 /* The same for a unit that is not in the table. */

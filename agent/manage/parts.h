@@ -7,6 +7,7 @@
 #include "agent/manage/above.h"
 #include "cgroup/bpf/reader_bpf.h"
 #include "policy/control/control.h"
+#include "policy/types/state.h"
 #include "systemd/unit_props.h"
 #include <systemd/sd-event.h>
 
@@ -98,7 +99,7 @@ struct managed_hand_back {
 	bool due;
 	bool done; /* the last release has ended: no value by vscaled was left */
 	bool reported;
-	const char *why; /* static text */
+	enum state_reason why;
 	usec_t next_at;
 	usec_t settling_until; /* nothing new is written until then */
 };

@@ -49,7 +49,7 @@ struct pod_hooks {
 /* One container of the spec. */
 struct pod_member {
 	struct managed *managed; /* NULL: it is not */
-	const char *why;         /* static text: why not; NULL: it is */
+	enum state_reason why;   /* why not; STATE_SIZING: it is */
 	/* Not managed: its limits as they stand in its cgroup, else as in the spec. */
 	uint64_t limit[RESOURCE_COUNT];
 };
@@ -61,20 +61,20 @@ struct pod {
 	struct managed *level;      /* its own cgroup; NULL: not found yet */
 	char *path;                 /* of its cgroup; NULL: not found yet */
 	uint64_t serial;            /* of its watches */
-	char error[256];    /* what is wrong with its annotations or its namespace's; "": nothing */
-	const char *why;    /* static text: why nothing of it is managed; NULL: it is */
-	bool sizes;         /* a container of it is to be sized, but for a VerticalPodAutoscaler */
-	bool listed;        /* put since pods_list_begin() */
-	bool absent;        /* the last list lacked it, but its cgroup is there */
-	bool scan;          /* a cgroup may have appeared or be ready */
-	bool newcomers;     /* folders are watched for their limits */
-	bool concerned;     /* a limit of a container changed: its own has to be computed again */
-	bool adopting;      /* a resize by the owner is not adopted yet */
-	bool observed;      /* without a mode, by kubernetes.observe */
-	bool recovers;      /* no mode, records lost: Off until its originals stand again */
-	bool leaving;       /* no longer annotated: forgotten once it is handed back */
-	bool ending;        /* it finished, or is being deleted: sized in its cgroups alone */
-	const char *warned; /* static text: why it is not managed, by the last Event of that */
+	char error[256]; /* what is wrong with its annotations or its namespace's; "": nothing */
+	enum state_reason why; /* why nothing of it is managed; STATE_SIZING: it is */
+	bool sizes;     /* a container of it is to be sized, but for a VerticalPodAutoscaler */
+	bool listed;    /* put since pods_list_begin() */
+	bool absent;    /* the last list lacked it, but its cgroup is there */
+	bool scan;      /* a cgroup may have appeared or be ready */
+	bool newcomers; /* folders are watched for their limits */
+	bool concerned; /* a limit of a container changed: its own has to be computed again */
+	bool adopting;  /* a resize by the owner is not adopted yet */
+	bool observed;  /* without a mode, by kubernetes.observe */
+	bool recovers;  /* no mode, records lost: Off until its originals stand again */
+	bool leaving;   /* no longer annotated: forgotten once it is handed back */
+	bool ending;    /* it finished, or is being deleted: sized in its cgroups alone */
+	enum state_reason warned; /* why it is not managed, by the last Event of that */
 };
 
 /* Its spec holds limits that vscaled sent, and its originals may be among the lost ones. */

@@ -8,6 +8,7 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/pid1.h"
+#include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "cgroup/levels.h"
 #include "policy/control/control.h"
@@ -96,7 +97,7 @@ struct managed *managed_new(struct unit_table *t, const struct managed_names *na
 	m->kind = names->kind;
 	m->paused = t->paused;
 	m->cgroup.lost_at = t->wake->now;
-	m->state = UNIT_WAITING;
+	m->reason = STATE_NO_CGROUP;
 
 	if (copy(names->name, &m->name) < 0 || copy(names->unit, &m->unit) < 0 ||
 	    copy(names->key, &m->key) < 0 || copy(names->history_key, &m->history_key) < 0 ||
@@ -121,10 +122,42 @@ void managed_remove(struct managed *m)
 	managed_free(m);
 }
 
-void managed_set_state(struct managed *m, enum unit_state state, const char *reason)
+void managed_set_reason(struct managed *m, enum state_reason reason)
 {
-	m->state = state;
-	m->state_reason = reason;
+	m->reason = reason;
+}
+
+enum unit_state managed_state(const struct managed *m)
+{
+	return state_rows[m->reason].state;
+}
+
+enum state_reason managed_reason(const struct managed *m)
+{
+	const struct kube_container *spec = pod_spec_of(m);
+	bool runs = m->cgroup.cg != NULL;
+
+	if (m->pod != NULL && m->pod->ending && !runs)
+		return m->pod->spec->deleting ? STATE_DELETING : STATE_FINISHED;
+	if (managed_state(m) == UNIT_RESTORED || managed_state(m) == UNIT_UNMANAGED)
+		return m->reason;
+	if (m->paused)
+		return STATE_OPERATOR;
+	if (runs && !m->originals.saved && m->control.rule.mode != MODE_OFF)
+		return STATE_NOT_RECORDED;
+	if (m->pod != NULL && m->pod->error[0] != '\0' && m->container.annotated)
+		return STATE_ANNOTATION_INVALID;
+	/* The API server knows which of the two it is. */
+	if (spec != NULL && (m->reason == STATE_NO_CGROUP || m->reason == STATE_NOT_RUNNING))
+		return spec->running ? STATE_NO_CGROUP : STATE_NOT_RUNNING;
+	return m->reason;
+}
+
+const char *managed_reason_text(const struct managed *m)
+{
+	enum state_reason reason = managed_reason(m);
+
+	return reason == STATE_ANNOTATION_INVALID ? m->pod->error : state_rows[reason].text;
 }
 
 void managed_set_unit(struct managed *m, char *unit)
@@ -263,7 +296,7 @@ struct unit_props props_of_limits(const struct limits *l)
 /* May it be written to? */
 bool managed_is_controlled(const struct managed *m)
 {
-	return m->cgroup.cg != NULL && m->state != UNIT_UNMANAGED &&
+	return m->cgroup.cg != NULL && managed_state(m) != UNIT_UNMANAGED &&
 	       (m->originals.saved || m->control.rule.mode == MODE_OFF);
 }
 

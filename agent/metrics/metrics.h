@@ -59,6 +59,7 @@ struct metrics_input {
 		const char *reason;
 		uint64_t pods;
 	} left_alone[5];
+	uint64_t reasons[STATE_REASON_COUNT];  /* containers and units by the reason of their state */
 	uint64_t boosted;                      /* containers whose start is boosted */
 	usec_t last_tick_real;                 /* 0: none yet */
 	bool config_ok;                        /* the last load */

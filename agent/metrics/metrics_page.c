@@ -402,6 +402,19 @@ EMIT(emit_managed)
 	}
 }
 
+EMIT(emit_states)
+{
+	(void)m;
+	for (size_t i = 0; i < STATE_REASON_COUNT; i++) {
+		if (state_rows[i].state == UNIT_ENDED)
+			continue;
+		metrics_series(w, "");
+		metrics_label(w, "state", unit_state_names[state_rows[i].state]);
+		metrics_label(w, "reason", state_rows[i].name);
+		metrics_value(w, in->reasons[i], 0);
+	}
+}
+
 /* A series of a thing; extra NULL: no further label. Nothing where nothing is known. */
 static void metrics_emit_amount(struct metrics_writer *w, const struct metrics_thing *t,
 				const char *extra, const char *value, uint64_t number)
@@ -562,6 +575,8 @@ const struct metric metrics_table[] = {
 
 	{"vscaled_managed_containers", METRIC_GAUGE, 0, "mode, state",
 	 "Managed containers and units.", .emit = emit_managed},
+	{"vscaled_containers", METRIC_GAUGE, 0, "state, reason",
+	 "Containers and units by state and reason.", .emit = emit_states},
 	{"vscaled_unsupported", METRIC_GAUGE, 0, "reason",
 	 "1: nothing on this node can be managed, and why, or kernel-old, where all is; or how many pods cannot.", .emit = emit_unsupported},
 	{"vscaled_paused", METRIC_GAUGE, 0, "",

@@ -243,7 +243,7 @@ static void give_to(struct pod *p, size_t k, char *unit)
 	if (owner->container.annotated)
 		property_request(owner, false);
 	else
-		lifecycle_release(owner, "its cgroup was taken for that of another container");
+		lifecycle_release(owner, STATE_WRONG_CGROUP);
 }
 
 static void release(struct pod *p, size_t i, size_t k)
@@ -297,9 +297,6 @@ static void pod_check_guesses(struct pod *p, const struct pod_children *all)
 /* --- limits that systemd holds while it cannot be called: what an earlier agent wrote is put back
  */
 
-static const char pod_unreachable_why[] =
-	"systemd holds its limits and cannot be called: mount /run/systemd (components/systemd)";
-
 /* A limit that may not be written, see scope_out_of_reach(). */
 static bool pod_out_of_reach(const struct managed *m, const char *path)
 {
@@ -321,7 +318,7 @@ static void pod_put_back(struct managed *m, const char *path)
 
 	if (!m->hand_back.due && !m->hand_back.done && recorded != NULL &&
 	    strcmp(recorded, path) == 0)
-		lifecycle_release(m, pod_unreachable_why);
+		lifecycle_release(m, STATE_PID1_UNREACHABLE);
 }
 
 /* Its limits may still be those of an earlier agent, and are not requested back yet. One with mode
@@ -331,7 +328,8 @@ static bool may_be_put_back(const struct managed *m, const struct pod_children *
 	const char *recorded = recorded_cgroup(m);
 	bool found = false;
 
-	if (recorded == NULL || m->hand_back.due || m->hand_back.done || m->state == UNIT_RESTORED)
+	if (recorded == NULL || m->hand_back.due || m->hand_back.done ||
+	    managed_state(m) == UNIT_RESTORED)
 		return false;
 	for (size_t i = 0; i < all->count; i++)
 		found |= strcmp(all->item[i].path, recorded) == 0;
@@ -554,7 +552,7 @@ static void find_level(struct pod *p, const struct pod_children *all)
 	}
 	if (m == NULL)
 		m = p->level = level_new(p);
-	if (m == NULL || m->state == UNIT_RESTORED || pod_in_doubt(p))
+	if (m == NULL || managed_state(m) == UNIT_RESTORED || pod_in_doubt(p))
 		return;
 	if (pod_out_of_reach(m, p->path)) {
 		pod_put_back_level(p, all);
@@ -646,10 +644,10 @@ static usec_t started_at(const struct wakeup *w, const struct kube_container *c)
 	return c->started_real != 0 && c->started_real < our_start ? 0 : UINT64_MAX;
 }
 
-static void leave_alone(struct pod *p, size_t i, const char *why)
+static void leave_alone(struct pod *p, size_t i, enum state_reason why)
 {
 	p->members[i].why = why;
-	managed_set_state(p->members[i].managed, UNIT_UNMANAGED, why);
+	managed_set_reason(p->members[i].managed, why);
 }
 
 /* The runtime makes it with a process; a sandbox runtime has those elsewhere. */
@@ -678,8 +676,8 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 	if (m->originals.trust == ORIGINALS_UNKNOWN)
 		return;
 	if (pod_out_of_reach(m, child->path)) {
-		leave_alone(p, i, pod_unreachable_why);
-		pod_warn_unmanaged(p, "SystemdUnreachable", pod_unreachable_why);
+		leave_alone(p, i, STATE_PID1_UNREACHABLE);
+		pod_warn_unmanaged(p, "SystemdUnreachable", STATE_PID1_UNREACHABLE);
 		if (!spec_is_owners(m, c))
 			pod_put_back(m, child->path);
 		return;
@@ -697,7 +695,7 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 		return;
 	}
 	if (has_own_cpus(p, c, child->path)) {
-		leave_alone(p, i, "it has CPUs of its own (static CPU manager)");
+		leave_alone(p, i, STATE_OWN_CPUS);
 		return;
 	}
 	unit = unit_of(p->pods->pid1, &child->name);
@@ -720,7 +718,8 @@ static void find_container(struct pod *p, size_t i, const struct pod_children *a
 	struct managed *m = p->members[i].managed;
 	const struct pod_child *child = pod_child_of_id(all, p->spec->containers[i].id);
 
-	if (m == NULL || !m->container.annotated || m->hand_back.due || m->state == UNIT_RESTORED) {
+	if (m == NULL || !m->container.annotated || m->hand_back.due ||
+	    managed_state(m) == UNIT_RESTORED) {
 		if (child != NULL)
 			note_limits(p->pods->host, child->path, p->members[i].limit);
 		return;
@@ -804,17 +803,11 @@ void pod_scan(struct pod *p)
 /* Of one that was attached: a kubelet that is being restarted reports its end late. */
 #define LOST_USEC (5 * USEC_PER_MIN)
 
-static const char *const unfound_why[UNFOUND_COUNT] = {
-	[UNFOUND_POD] =
-		"the pod's cgroup is not found: set kubernetes.cgroupPrefix to the kubelet's "
-		"--cgroup-root; see vscalectl doctor",
-	[UNFOUND_DRIVER] =
-		"it has no cgroup in the pod's: let kubelet and container runtime use the "
-		"same cgroup driver, and restart the pod",
-	[UNFOUND_SANDBOX] = "its runtime (runtimeClassName) makes no cgroup for it, as Kata "
-			    "Containers: remove vscaled.dev/mode",
-	[UNFOUND_PROCESS] = "its cgroup has no processes, as with gVisor, which has them in the "
-			    "sandbox's: remove vscaled.dev/mode",
+static const enum state_reason unfound_why[UNFOUND_COUNT] = {
+	[UNFOUND_POD] = STATE_NO_POD_CGROUP,
+	[UNFOUND_DRIVER] = STATE_OTHER_DRIVER,
+	[UNFOUND_SANDBOX] = STATE_SANDBOX_RUNTIME,
+	[UNFOUND_PROCESS] = STATE_SANDBOX,
 };
 
 /* The kubelet reports that it runs. */
@@ -823,7 +816,8 @@ static bool is_awaited(const struct pod *p, size_t i)
 	const struct managed *m = p->members[i].managed;
 
 	return m->container.annotated && m->cgroup.cg == NULL && p->spec->containers[i].running &&
-	       !p->ending && m->state != UNIT_RESTORED && m->originals.trust != ORIGINALS_UNKNOWN;
+	       !p->ending && managed_state(m) != UNIT_RESTORED &&
+	       m->originals.trust != ORIGINALS_UNKNOWN;
 }
 
 static enum unfound why_unfound(const struct pod *p, size_t i)
@@ -849,14 +843,15 @@ static void note_unfound(struct pod *p, size_t i, enum unfound u)
 
 	m->container.unfound = u;
 	pod_set_level_rule(p);
-	if (u == UNFOUND_NOT && m->state == UNIT_UNMANAGED && m->container.annotated)
-		managed_set_state(m, UNIT_WAITING, NULL);
+	if (u == UNFOUND_NOT && managed_state(m) == UNIT_UNMANAGED && m->container.annotated)
+		managed_set_reason(m, STATE_NO_CGROUP);
 	if (u == UNFOUND_NOT)
 		return;
 	leave_alone(p, i, unfound_why[u]);
 	unit_update_blocked(m);
 	if (!same)
-		event_tell(EVENT_UNIT_UNMANAGED, .who = message_who(m), .detail = unfound_why[u]);
+		event_tell(EVENT_UNIT_UNMANAGED, .who = message_who(m),
+			   .detail = state_rows[unfound_why[u]].text);
 	pod_warn_unmanaged(p, "CgroupMissing", unfound_why[u]);
 	/* Sized by an earlier release of vscaled. */
 	if (u == UNFOUND_PROCESS && persist_has(m) && !m->hand_back.done)
@@ -879,7 +874,8 @@ void pod_check_found(struct pod *p)
 		else if (m->container.unfound_since == 0)
 			m->container.unfound_since = m->wake->now;
 		if (m->container.unfound_since != 0 &&
-		    m->wake->now - m->container.unfound_since >= wait && m->state != UNIT_UNMANAGED)
+		    m->wake->now - m->container.unfound_since >= wait &&
+		    managed_state(m) != UNIT_UNMANAGED)
 			note_unfound(p, i, why_unfound(p, i));
 	}
 }

@@ -19,20 +19,13 @@
 
 #define CPU_PERIOD_USEC 100000ULL
 
-static const char unknown_why[] =
-	"its original limits are not known: the saved ones are lost, the "
-	"spec has values of vscaled, and vscaled.dev/status does not have "
-	"them; vscalectl resume makes the present limits the originals";
-
-static const char ranges_why[] =
-	"its original limits are read from vscaled.dev/status once the LimitRanges are known";
-
 static void report_unknown(struct managed *m)
 {
+	const char *why = state_rows[STATE_ORIGINALS_UNKNOWN].text;
 	char text[512];
 
-	event_tell(EVENT_ORIGINALS_UNKNOWN, .who = message_who(m), .detail = unknown_why);
-	snprintf(text, sizeof text, "%s is not managed: %s", pod_container_of(m), unknown_why);
+	event_tell(EVENT_ORIGINALS_UNKNOWN, .who = message_who(m), .detail = why);
+	snprintf(text, sizeof text, "%s is not managed: %s", pod_container_of(m), why);
 	pod_warn(m->pod, "OriginalsUnknown", "ReadStatus", text);
 }
 
@@ -104,7 +97,8 @@ static bool above_spec(const struct kube_originals *o, const struct kube_contain
 static void recover(struct pod *p, size_t i)
 {
 	const struct kube_container *c = &p->spec->containers[i];
-	const char *text = kube_pod_annotation(p->spec, "status"), *why = unknown_why;
+	const char *text = kube_pod_annotation(p->spec, "status");
+	enum state_reason why = STATE_ORIGINALS_UNKNOWN;
 	struct managed *m = p->members[i].managed;
 	struct kube_originals o;
 	char detail[400];
@@ -112,18 +106,18 @@ static void recover(struct pod *p, size_t i)
 		     kube_originals_fit(&o, c, m->container.rule.rule.resources);
 
 	if (known && m->control.pod.ranges_unknown && above_spec(&o, c)) {
-		why = ranges_why;
+		why = STATE_RANGES_UNREAD;
 	} else if (known && put_record(m, c, &o) == 0) {
 		originals_set_trust(m, ORIGINALS_TRUSTED);
-		managed_set_state(m, UNIT_WAITING, NULL);
+		managed_set_reason(m, STATE_NO_CGROUP);
 		escape_copy(text, detail, sizeof detail);
 		event_tell(EVENT_ORIGINALS_RECOVERED, .who = message_who(m), .detail = detail);
 		return;
 	}
-	if (why == unknown_why && m->state_reason != unknown_why)
+	if (why == STATE_ORIGINALS_UNKNOWN && m->reason != why)
 		report_unknown(m);
 	originals_set_trust(m, ORIGINALS_UNKNOWN);
-	managed_set_state(m, UNIT_UNMANAGED, why);
+	managed_set_reason(m, why);
 }
 
 bool pod_originals_lost(const struct pods *pods, const struct kube_pod *s)

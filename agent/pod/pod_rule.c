@@ -29,33 +29,28 @@ static bool is_us(const struct host *host, const struct kube_pod *s)
 	       strcmp(host->own_namespace, s->namespace) == 0;
 }
 
-const char *pod_excluded(const struct host *host, const struct kube_pod *s, bool opted_in)
+enum state_reason pod_excluded(const struct host *host, const struct kube_pod *s, bool opted_in)
 {
 	const struct {
 		bool holds;
-		const char *why;
+		enum state_reason why;
 	} rows[] = {
-		{!opted_in, "no longer annotated, and no rule of the configuration names it"},
-		{host->unsupported != NULL,
-		 "its node is not supported: cgroup version 2 is needed"},
-		{is_us(host, s), "this is vscaled itself, which does not size its own pod"},
-		{finished(s), "it has finished"},
-		{s->mirror, "a static pod: its limits are set in a file of the node"},
-		{s->windows, "a Windows pod"},
-		{s->vpa, "a VerticalPodAutoscaler sizes it: see its annotations vpa..."},
-		{s->pod_resources, "its resources are set for the pod as a whole"},
-		{s->claims, "it gets CPU or memory by ResourceClaims, beside its limits"},
+		{!opted_in, STATE_NOT_OPTED_IN}, {host->unsupported != NULL, STATE_UNSUPPORTED},
+		{is_us(host, s), STATE_SELF},    {finished(s), STATE_FINISHED},
+		{s->mirror, STATE_MIRROR},       {s->windows, STATE_WINDOWS},
+		{s->vpa, STATE_VPA_ANNOTATIONS}, {s->pod_resources, STATE_POD_RESOURCES},
+		{s->claims, STATE_CLAIMS},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (rows[i].holds)
 			return rows[i].why;
-	return NULL;
+	return STATE_SIZING;
 }
 
-static const char *const excluded_kinds[CONTAINER_KIND_COUNT] = {
-	[CONTAINER_INIT] = "an init container: it runs once",
-	[CONTAINER_EPHEMERAL] = "an ephemeral container: it has no limits",
+static const enum state_reason excluded_kinds[CONTAINER_KIND_COUNT] = {
+	[CONTAINER_INIT] = STATE_INIT,
+	[CONTAINER_EPHEMERAL] = STATE_EPHEMERAL,
 };
 
 /* --- bounds --- */
@@ -66,7 +61,7 @@ bool pod_is_sized(const struct pod *p)
 		const struct managed *m = p->members[i].managed;
 
 		if (m != NULL && m->container.annotated && m->container.unfound < UNFOUND_SANDBOX &&
-		    m->container.rule.rule.mode != MODE_OFF && m->state != UNIT_RESTORED)
+		    m->container.rule.rule.mode != MODE_OFF && managed_state(m) != UNIT_RESTORED)
 			return true;
 	}
 	return false;
@@ -104,7 +99,7 @@ static bool has_originals(const struct pod *p, const struct kube_container *c)
 }
 
 /* It is not managed, or no longer: what vscaled wrote is handed back. */
-static void not_ours(struct pod *p, size_t i, const char *why)
+static void not_ours(struct pod *p, size_t i, enum state_reason why)
 {
 	struct pod_member *member = &p->members[i];
 	const struct kube_container *c = &p->spec->containers[i];
@@ -117,14 +112,12 @@ static void not_ours(struct pod *p, size_t i, const char *why)
 		return;
 	was_ours = member->managed->container.annotated;
 	member->managed->container.annotated = false;
-	if (p->ending) {
-		managed_set_state(member->managed, member->managed->state, why);
+	if (p->ending)
 		unit_update_blocked(member->managed);
-	} else if (member->managed->state != UNIT_UNMANAGED ||
-		   (was_ours && persist_has(member->managed))) {
+	else if (managed_state(member->managed) != UNIT_UNMANAGED ||
+		 (was_ours && persist_has(member->managed)))
 		/* Sized before it had to be left alone, or until now. */
 		lifecycle_release(member->managed, why);
-	}
 }
 
 static void ours(struct pod *p, size_t i, const struct container_rule *rule)
@@ -136,7 +129,7 @@ static void ours(struct pod *p, size_t i, const struct container_rule *rule)
 	if (m == NULL)
 		m = member->managed = container_new(p, &p->spec->containers[i]);
 	if (m == NULL) {
-		member->why = "no memory";
+		member->why = STATE_OUT_OF_MEMORY;
 		return;
 	}
 	same = m->container.annotated && policy_rule_equal(&m->container.rule.rule, &rule->rule);
@@ -228,29 +221,29 @@ void pod_apply_rules(struct pod *p)
 		memcpy(p->members[i].limit, s->containers[i].spec.limit,
 		       sizeof p->members[i].limit);
 	p->ending = s->deleting || finished(s);
-	if (p->why == NULL)
+	if (p->why == STATE_SIZING)
 		r = annotation_read(&input, &settings, &error);
 	p->sizes = false;
 	for (size_t i = 0; i < s->container_count; i++) {
 		const struct kube_container *c = &s->containers[i];
-		const char *why = p->why != NULL ? p->why : excluded_kinds[c->kind];
+		enum state_reason why = p->why != STATE_SIZING ? p->why : excluded_kinds[c->kind];
 		struct container_rule rule = {.named = false};
 
-		if (why == NULL && r == -ENOMEM) {
+		if (why == STATE_SIZING && r == -ENOMEM) {
 			/* It stays as it is; a list brings the pod again. */
 			p->pods->list_due = true;
 			continue;
 		}
-		if (why == NULL && settings != NULL)
+		if (why == STATE_SIZING && settings != NULL)
 			annotation_apply(settings, c->name, &rule);
-		if (why == NULL && !rule.named)
-			why = "not named by the pod's annotations";
-		if (why == NULL && MAX(rule.rule.mode, rule.frozen_mode) != MODE_OFF) {
+		if (why == STATE_SIZING && !rule.named)
+			why = STATE_NOT_NAMED;
+		if (why == STATE_SIZING && MAX(rule.rule.mode, rule.frozen_mode) != MODE_OFF) {
 			p->sizes = true;
 			if (autoscaled)
-				why = "a VerticalPodAutoscaler sizes it: one targets its workload";
+				why = STATE_VPA;
 		}
-		if (why != NULL) {
+		if (why != STATE_SIZING) {
 			not_ours(p, i, why);
 			continue;
 		}

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/annotation/annotation.h"
+#include "policy/types/state.h"
 #include <stdbool.h>
 
 struct host;
@@ -14,8 +15,8 @@ struct kube_pod;
 struct annotation_input pod_annotations(const struct pods *pods, const struct kube_pod *spec);
 /* Decides for each container of the spec; names and rules are computed again. */
 void pod_apply_rules(struct pod *p);
-/* Why nothing of the pod is managed; NULL: something may be. Static text. */
-const char *pod_excluded(const struct host *host, const struct kube_pod *s, bool opted_in);
+/* Why nothing of the pod is managed; STATE_SIZING: something may be. */
+enum state_reason pod_excluded(const struct host *host, const struct kube_pod *s, bool opted_in);
 /* The level may be written to as long as one of its containers may. */
 void pod_set_level_rule(struct pod *p);
 /* Is a container of it to be written to? */

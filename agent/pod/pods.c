@@ -63,7 +63,8 @@ static bool pod_observe(struct pods *pods, const struct kube_pod *spec)
 	const struct annotation_input input = pod_annotations(pods, spec);
 	size_t max = pods->config->kubernetes.observed_containers, n = containers_of(spec);
 
-	if (!annotation_observed(&input) || pod_excluded(pods->host, spec, true) != NULL || n > max)
+	if (!annotation_observed(&input) || pod_excluded(pods->host, spec, true) != STATE_SIZING ||
+	    n > max)
 		return false;
 	while (observed_containers(pods) + n > max) {
 		struct pod *p = youngest(pods);
@@ -341,7 +342,7 @@ void pod_report(struct pod *p)
 {
 	const struct pod_hooks *h = &p->pods->hooks;
 
-	if (h->put != NULL && ((p->why == NULL && !p->ending) || p->leaving))
+	if (h->put != NULL && ((p->why == STATE_SIZING && !p->ending) || p->leaving))
 		h->put(h->ctx, p->spec);
 }
 
@@ -622,12 +623,12 @@ void pods_tick(struct pods *pods, bool review)
 		pods_watch_parents(pods);
 }
 
-void pod_warn_unmanaged(struct pod *p, const char *reason, const char *why)
+void pod_warn_unmanaged(struct pod *p, const char *reason, enum state_reason why)
 {
 	const struct annotation_input input = pod_annotations(p->pods, p->spec);
 
-	if (why == NULL || p->warned == why || !annotation_opted_in(&input))
+	if (why == STATE_SIZING || p->warned == why || !annotation_opted_in(&input))
 		return;
 	p->warned = why;
-	pod_warn(p, reason, "Resize", why);
+	pod_warn(p, reason, "Resize", state_rows[why].text);
 }

@@ -2,6 +2,7 @@
 /* The annotated pods of this node, as the watch reports them; nothing here sends a request. */
 #pragma once
 
+#include "policy/types/state.h"
 #include <stdbool.h>
 
 struct kube_namespaces;
@@ -44,8 +45,8 @@ void pods_free(struct pods *pods);
 void pod_report(struct pod *p);
 /* Is a container of it still to be handed back? */
 bool pod_hand_back_due(const struct pod *p);
-/* An Event on an annotated pod that cannot be managed, once for each reason; why: static text. */
-void pod_warn_unmanaged(struct pod *p, const char *reason, const char *why);
+/* An Event on an annotated pod that cannot be managed, once for each reason. */
+void pod_warn_unmanaged(struct pod *p, const char *reason, enum state_reason why);
 /* Another list would show whether a pod is gone, at most once in ABSENT_USEC, or the rules for pods
  * have changed. */
 bool pods_want_list(struct pods *pods);

@@ -31,6 +31,12 @@
 /* A restore that waits for PID 1 holds the loop; the liveness probe must not fail for it. */
 #define LIVE_GRACE_USEC (30 * USEC_PER_SEC)
 
+/* It is gone for good: no list has it. */
+static bool has_ended(const struct shown *s)
+{
+	return state_rows[shown_reason(s)].state == UNIT_ENDED;
+}
+
 /* Pod levels follow their containers: `explain` shows one. Then the containers that are not
  * managed, with the reason. */
 static void each_shown(const struct serve *s, bool unmanaged, shown_fn *each, void *arg)
@@ -39,13 +45,13 @@ static void each_shown(const struct serve *s, bool unmanaged, shown_fn *each, vo
 
 	for (size_t i = 0; i < s->units->count; i++) {
 		x = shown_entry(s->units->items[i]);
-		if (x.m->kind != UNIT_KIND_POD)
+		if (x.m->kind != UNIT_KIND_POD && !has_ended(&x))
 			each(arg, &x);
 	}
 	for (size_t k = 0; unmanaged && k < s->pods->count; k++)
 		for (size_t i = 0; i < s->pods->items[k]->spec->container_count; i++) {
 			x = shown_unmanaged(s->pods->items[k], i);
-			if (s->pods->items[k]->members[i].managed == NULL)
+			if (s->pods->items[k]->members[i].managed == NULL && !has_ended(&x))
 				each(arg, &x);
 		}
 }
@@ -128,7 +134,7 @@ static uint32_t managed_count(const struct unit_table *t)
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < t->count; i++)
-		n += t->items[i]->cgroup.cg != NULL && t->items[i]->state == UNIT_MANAGED &&
+		n += t->items[i]->cgroup.cg != NULL && managed_state(t->items[i]) == UNIT_MANAGED &&
 		     t->items[i]->kind != UNIT_KIND_POD;
 	return n;
 }
@@ -303,7 +309,6 @@ static void fill_resource(struct metrics_resource *to, const struct shown *x, en
 /* What it has as a page shows it; t knows nothing yet. */
 static void fill_thing(struct metrics_thing *t, const struct managed *m, const struct shown *x)
 {
-	const char *why;
 
 	if (m->pod != NULL) {
 		t->namespace = m->pod->spec->namespace;
@@ -315,7 +320,7 @@ static void fill_thing(struct metrics_thing *t, const struct managed *m, const s
 		t->unit = m->name;
 	}
 	t->mode = managed_mode(m);
-	t->state = shown_state(x, &why);
+	t->state = state_rows[shown_reason(x)].state;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		fill_resource(&t->resource[r], x, r);
 	if (m->pod == NULL) {
@@ -335,8 +340,9 @@ static void collect_things(struct unit_table *t, struct metrics_input *in)
 		const struct shown x = shown_entry(t->items[i]);
 		struct metrics_thing *thing;
 
-		if (x.pod != NULL && x.c == NULL)
+		if ((x.pod != NULL && x.c == NULL) || has_ended(&x))
 			continue;
+		in->reasons[shown_reason(&x)]++;
 		in->boosted += shown_boosted(&x);
 		thing = metrics_input_add(in);
 		if (thing != NULL)
@@ -359,6 +365,9 @@ static void count_pods(const struct pods *pods, struct metrics_input *in)
 	for (size_t i = 0; i < pods->count; i++) {
 		in->left_alone[pod_unfound(pods->items[i])].pods++;
 		in->pods_invalid += pods->items[i]->error[0] != '\0';
+		for (size_t k = 0; k < pods->items[i]->spec->container_count; k++)
+			if (pods->items[i]->members[k].managed == NULL)
+				in->reasons[pods->items[i]->members[k].why]++;
 	}
 	for (size_t i = 0; i < pods->rollout_count; i++)
 		in->rollouts_stopped += pods->rollouts[i].hurt != ROLLOUT_UNHURT;

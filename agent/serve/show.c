@@ -33,11 +33,11 @@ static const struct control *control_of(const struct shown *s)
 	return s->m != NULL && s->m->control.started_at != 0 ? &s->m->control : NULL;
 }
 
-/* Its state as far as it was sampled; NULL: it was not. */
+/* Its state as far as it was sampled; NULL: it was not, or it does not run. */
 static const struct control *sampled(const struct shown *s, enum resource r)
 {
 	const struct control *c = control_of(s);
-	bool done = c != NULL &&
+	bool done = c != NULL && s->m->cgroup.cg != NULL &&
 		    (r == RESOURCE_CPU ? c->last_at != 0 : (c->last.have & USAGE_MEM_STAT) != 0);
 
 	return done ? c : NULL;
@@ -55,28 +55,14 @@ static uint64_t left(usec_t until, usec_t now)
 	return until > now ? until - now : 0;
 }
 
-enum unit_state shown_state(const struct shown *s, const char **ret_why)
+enum state_reason shown_reason(const struct shown *s)
 {
-	const struct managed *m = s->m;
+	return s->m != NULL ? managed_reason(s->m) : s->why;
+}
 
-	*ret_why = m != NULL ? m->state_reason : s->why;
-	if (m == NULL)
-		return UNIT_UNMANAGED;
-	if (m->state == UNIT_RESTORED || m->state == UNIT_UNMANAGED)
-		return m->state;
-	if (m->paused) {
-		*ret_why = "by vscalectl pause";
-		return UNIT_PAUSED;
-	}
-	if (m->cgroup.cg != NULL && !m->originals.saved && m->control.rule.mode != MODE_OFF) {
-		*ret_why = "its original values are not on disk yet";
-		return UNIT_UNMANAGED;
-	}
-	if (m->pod != NULL && m->pod->error[0] != '\0' && m->container.annotated) {
-		*ret_why = m->pod->error;
-		return UNIT_FROZEN;
-	}
-	return m->state;
+const char *shown_reason_text(const struct shown *s)
+{
+	return s->m != NULL ? managed_reason_text(s->m) : state_rows[s->why].text;
 }
 
 bool shown_controlled(const struct shown *s, enum resource r)
@@ -597,22 +583,22 @@ cJSON *shown_json(const struct shown *s, bool brief)
 	const struct kube_pod *spec = s->pod != NULL ? s->pod->spec : NULL;
 	const struct managed *m = s->m;
 	char name[RECORD_NAME_MAX];
-	const char *why;
-	enum unit_state state = shown_state(s, &why);
+	const struct state_row *state = &state_rows[shown_reason(s)];
 
 	if (m == NULL)
 		snprintf(name, sizeof name, "%s/%s/%s", s->pod->spec->namespace, s->pod->spec->name,
 			 s->c->name);
 	BRIEF("name", view_text(m != NULL ? m->name : name));
-	BRIEF("cgroup", view_text(m != NULL ? m->cgroup.path : NULL));
-	BRIEF("state_reason", view_text(why));
+	BRIEF("cgroup", view_text(m != NULL && m->cgroup.cg != NULL ? m->cgroup.path : NULL));
+	BRIEF("state_reason", view_text(shown_reason_text(s)));
 	/* Of every one, so that a list can be filtered. */
 	BRIEF("namespace", view_text(spec != NULL ? spec->namespace : NULL));
 	BRIEF("pod", view_text(spec != NULL ? spec->name : NULL));
 	BRIEF("container", view_text(s->c != NULL ? s->c->name : NULL));
 	BRIEF("kind", view_text(unit_kind_names[m != NULL ? m->kind : UNIT_KIND_CONTAINER]));
 	BRIEF("mode", view_text(m != NULL ? managed_mode_name(m) : mode_name(MODE_OFF)));
-	BRIEF("state", view_text(unit_state_names[state]));
+	BRIEF("state", view_text(unit_state_names[state->state]));
+	BRIEF("reason", view_text(state->name));
 	BRIEF("cpu", resource_json(s, RESOURCE_CPU, brief));
 	BRIEF("memory", resource_json(s, RESOURCE_MEMORY, brief));
 	FULL("kubernetes", s->pod != NULL ? pod_json(s) : cJSON_CreateNull());

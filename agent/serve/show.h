@@ -15,7 +15,7 @@ struct shown {
 	const struct managed *m;        /* NULL: not managed */
 	const struct pod *pod;          /* NULL: a unit */
 	const struct kube_container *c; /* NULL: a unit, or the pod itself */
-	const char *why;                /* static text: why it is not managed */
+	enum state_reason why;          /* why it is not managed */
 };
 
 typedef void shown_fn(void *arg, const struct shown *s);
@@ -24,8 +24,9 @@ struct shown shown_entry(const struct managed *m);
 /* Container i of the spec, which is not managed. */
 struct shown shown_unmanaged(const struct pod *p, size_t i);
 
-/* *ret_why: in words; NULL: nothing to add. */
-enum unit_state shown_state(const struct shown *s, const char **ret_why);
+enum state_reason shown_reason(const struct shown *s);
+/* In words; NULL: nothing to add. */
+const char *shown_reason_text(const struct shown *s);
 bool shown_controlled(const struct shown *s, enum resource r);
 uint64_t shown_kernel(const struct shown *s, enum resource r); /* the limit in the cgroup */
 uint64_t shown_ceiling(const struct shown *s, enum resource r);

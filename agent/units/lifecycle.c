@@ -49,15 +49,15 @@ static void pause_unit(struct managed *m)
 
 static void resume_unit(struct managed *m)
 {
-	bool given_back = m->state == UNIT_RESTORED;
+	bool given_back = managed_state(m) == UNIT_RESTORED;
 	bool was_held = m->paused;
 
 	m->paused = false;
-	if (given_back || m->state == UNIT_GAVE_WAY)
-		managed_set_state(m, m->cgroup.cg != NULL ? UNIT_MANAGED : UNIT_WAITING, NULL);
+	if (given_back || managed_state(m) == UNIT_GAVE_WAY)
+		managed_set_reason(m, m->cgroup.cg != NULL ? STATE_SIZING : STATE_NO_CGROUP);
 	if (m->originals.trust == ORIGINALS_UNKNOWN) {
 		originals_set_trust(m, ORIGINALS_ACCEPTED);
-		managed_set_state(m, UNIT_WAITING, NULL);
+		managed_set_reason(m, STATE_NO_CGROUP);
 	}
 	control_end_suspension(&m->control);
 	drift_forget_writers(m);
@@ -108,8 +108,8 @@ int lifecycle_resume(struct unit_table *t, const char *name)
 		managed_pause_new(t, false);
 	/* The level above a container that is managed again. */
 	for (size_t i = 0; i < t->count; i++)
-		if (t->items[i]->kind == UNIT_KIND_POD && t->items[i]->state == UNIT_RESTORED &&
-		    pod_is_sized(t->items[i]->pod))
+		if (t->items[i]->kind == UNIT_KIND_POD &&
+		    managed_state(t->items[i]) == UNIT_RESTORED && pod_is_sized(t->items[i]->pod))
 			resume_unit(t->items[i]);
 	for (size_t i = 0; i < t->count; i++)
 		unit_update_blocked(t->items[i]);
@@ -256,7 +256,7 @@ static void on_operator_result(void *arg, const struct restore_result *result)
 	struct managed *m = managed_find(job->units, result->unit);
 
 	if (m != NULL && result->outcome != RESTORE_FAILED && result->outcome != RESTORE_PENDING) {
-		managed_set_state(m, UNIT_RESTORED, "by vscalectl restore");
+		managed_set_reason(m, STATE_RESTORED);
 		unit_update_blocked(m);
 	}
 	job->each(job->arg, result);
@@ -281,12 +281,13 @@ static void given_back(struct managed *m)
 	release_done(m);
 	managed_reattach(m);
 	if (managed_rule(m) == NULL)
-		managed_set_state(m, UNIT_UNMANAGED, m->hand_back.why);
+		managed_set_reason(m, m->hand_back.why);
 	else
-		managed_set_state(m, UNIT_WAITING, NULL);
+		managed_set_reason(m, STATE_NO_CGROUP);
 	unit_update_blocked(m);
 	if (m->kind != UNIT_KIND_POD)
-		event_tell(EVENT_UNIT_UNMANAGED, .who = message_who(m), .detail = m->hand_back.why);
+		event_tell(EVENT_UNIT_UNMANAGED, .who = message_who(m),
+			   .detail = state_rows[m->hand_back.why].text);
 	/* The spec follows the cgroup. */
 	if (m->kind == UNIT_KIND_CONTAINER)
 		pod_report(m->pod);

@@ -143,7 +143,7 @@ void units_forget(struct unit_table *t)
 			continue;
 		/* systemd may still store vscaled's values for the next start of a service. */
 		if (!is_scope(m) && persist_has(m)) {
-			lifecycle_release(m, "not seen for days");
+			lifecycle_release(m, STATE_NOT_SEEN);
 		} else {
 			persist_forget(m);
 			managed_remove(m);
@@ -203,8 +203,8 @@ void units_apply_rules(struct unit_table *t)
 
 		if (rule != NULL)
 			rule_apply(m, rule);
-		else if (m->state != UNIT_UNMANAGED)
-			lifecycle_release(m, "no longer named in the configuration");
+		else if (managed_state(m) != UNIT_UNMANAGED)
+			lifecycle_release(m, STATE_NOT_CONFIGURED);
 		unit_update_blocked(m);
 	}
 	pods_apply_rules(t->pods);

@@ -4,24 +4,13 @@
 #pragma once
 
 #include "policy/types/limits.h"
+#include "policy/types/state.h"
 
 #define VIEW_NONE (UINT64_MAX - 1)
 
 enum unit_kind { UNIT_KIND_UNIT, UNIT_KIND_POD, UNIT_KIND_CONTAINER, UNIT_KIND_COUNT };
 
-enum unit_state {
-	UNIT_MANAGED,   /* values are kept the right size */
-	UNIT_PAUSED,    /* by vscalectl pause */
-	UNIT_FROZEN,    /* an annotation is invalid: limits stay */
-	UNIT_WAITING,   /* named in the configuration, not running */
-	UNIT_GAVE_WAY,  /* suspended: an external writer keeps changing the limit */
-	UNIT_RESTORED,  /* put back by vscalectl restore, left alone until resumed */
-	UNIT_UNMANAGED, /* see state_reason */
-	UNIT_STATE_COUNT,
-};
-
 extern const char *const unit_kind_names[UNIT_KIND_COUNT];
-extern const char *const unit_state_names[UNIT_STATE_COUNT];
 
 /* The API server as seen from this node. */
 struct cluster_view {

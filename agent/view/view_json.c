@@ -14,12 +14,6 @@ const char *const unit_kind_names[UNIT_KIND_COUNT] = {
 	[UNIT_KIND_CONTAINER] = "container",
 };
 
-const char *const unit_state_names[UNIT_STATE_COUNT] = {
-	[UNIT_MANAGED] = "managed",     [UNIT_PAUSED] = "paused",     [UNIT_FROZEN] = "frozen",
-	[UNIT_WAITING] = "waiting",     [UNIT_GAVE_WAY] = "gave-way", [UNIT_RESTORED] = "restored",
-	[UNIT_UNMANAGED] = "unmanaged",
-};
-
 const char *const report_view_state_names[REPORT_VIEW_STATE_COUNT] = {
 	[REPORT_VIEW_NONE] = "none",
 	[REPORT_VIEW_LEASE] = "lease",

@@ -292,7 +292,7 @@ struct kube_pod *rig_pod_spec(const struct rig *r, const struct rig_pod *p)
 			.status = status_of(r, &c->spec),
 			.has_status = true,
 			.id = c->reported ? copy(c->id) : NULL,
-			.running = c->unit->running,
+			.running = c->unit->running || c->claimed,
 			.ready = c->unit->running && !c->unready,
 			.restarts = c->restarts,
 			.oom_run = c->oom_run,

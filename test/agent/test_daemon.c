@@ -99,7 +99,7 @@ static void test_reload_of_pid1_changes_nothing(void)
 		CHECK_EQ(rig_bytes(&r, u, "memory.max"), memory);
 	}
 	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 0);
-	CHECK_EQ(r.daemon->units.items[0]->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(r.daemon->units.items[0]), UNIT_MANAGED);
 	rig_close(&r);
 }
 
@@ -127,7 +127,7 @@ static void test_insisting_writer_wins(void)
 	}
 	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 3);
 	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 1);
-	CHECK_EQ(r.daemon->units.items[0]->state, UNIT_GAVE_WAY);
+	CHECK_EQ(managed_state(r.daemon->units.items[0]), UNIT_GAVE_WAY);
 	rig_run(&r, 30, step_burn_800);
 	CHECK_EQ(rig_cpu_milli(&r, u), 300);
 	rig_close(&r);
@@ -186,7 +186,7 @@ static void test_unit_that_vanishes(void)
 	u->running = false;
 	fake_remove(&r.tree, u->cgroup);
 	rig_run(&r, 15, NULL);
-	CHECK_EQ(r.daemon->units.items[0]->state, UNIT_WAITING);
+	CHECK_EQ(managed_state(r.daemon->units.items[0]), UNIT_WAITING);
 	CHECK_EQ(r.events[EVENT_UNIT_GONE], 1);
 	rig_close(&r);
 }

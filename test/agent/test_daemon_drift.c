@@ -49,7 +49,7 @@ static void test_period_alone(void)
 	CHECK(rig_cpu_milli(&r, u) >= 800);
 	CHECK(rig_cpu_milli(&r, u) <= 1600);
 	CHECK_EQ(first(&r)->control.frozen, 0);
-	CHECK_EQ(first(&r)->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(first(&r)), UNIT_MANAGED);
 	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 1);
 	rig_close(&r);
 }
@@ -77,13 +77,13 @@ static void test_absent_file(void)
 		snprintf(text, sizeof text, "%" PRIu64 " 100000\n", rig_cpu_milli(&r, u) * 100);
 		lose_cpu_max(&r, u);
 		rig_run(&r, 15, NULL);
-		CHECK_EQ(first(&r)->state, UNIT_MANAGED);
+		CHECK_EQ(managed_state(first(&r)), UNIT_MANAGED);
 		CHECK(first(&r)->control.resource[RESOURCE_CPU].managed);
 		rig_put(&r, u, "cpu.max", text);
 		rig_run(&r, 60, step_busy);
 		CHECK(rig_cpu_milli(&r, u) >= 800);
 		CHECK(rig_cpu_milli(&r, u) <= 1600);
-		CHECK_EQ(first(&r)->state, UNIT_MANAGED);
+		CHECK_EQ(managed_state(first(&r)), UNIT_MANAGED);
 		CHECK_EQ(first(&r)->control.resource[RESOURCE_CPU].original, 200);
 		CHECK_EQ(r.daemon->records.baselines.items[0].limits.cpu_quota_usec, 20000);
 		CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY] + r.events[EVENT_DRIFT_ADOPTED], 0);
@@ -238,7 +238,7 @@ static void grow_under_lag(unsigned lag_seconds, bool storm)
 	rig_run(&r, 30, step_idle);
 	CHECK(u->props.mem_max >= rig_bytes(&r, u, "memory.max"));
 	CHECK_EQ(r.kills, 0);
-	CHECK_EQ(first(&r)->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(first(&r)), UNIT_MANAGED);
 	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY] + r.events[EVENT_DRIFT_ADOPTED], 0);
 	rig_close(&r);
 }
@@ -348,7 +348,7 @@ static void test_pid1_hangs(void)
 	CHECK_EQ(rig_cpu_milli(&r, u), cpu);
 	CHECK_EQ(u->props.cpu_quota_per_sec_usec, cpu * USEC_PER_MSEC);
 	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED] + r.events[EVENT_DRIFT_GAVE_WAY], 0);
-	CHECK_EQ(first(&r)->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(first(&r)), UNIT_MANAGED);
 	rig_close(&r);
 }
 
@@ -376,7 +376,7 @@ static void test_restore_given_up(void)
 	rig_run(&r, 40, step_busy);
 	CHECK(rig_cpu_milli(&r, u) >= 800);
 	CHECK_EQ(u->props.cpu_quota_per_sec_usec, rig_cpu_milli(&r, u) * USEC_PER_MSEC);
-	CHECK_EQ(first(&r)->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(first(&r)), UNIT_MANAGED);
 	CHECK_EQ(r.daemon->records.baselines.count, 1);
 	rig_close(&r);
 }

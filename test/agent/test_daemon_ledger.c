@@ -337,7 +337,7 @@ static void test_restarted(void)
 	u->anon_bytes = 30 * MIB;
 	CHECK_EQ(rig_bytes(&r, u, "memory.max"), round_down(stored, PAGE_DEFAULT_BYTES));
 	rig_reflex(&r, 30, step);
-	CHECK_EQ(unit(&r, "low.service")->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(unit(&r, "low.service")), UNIT_MANAGED);
 	CHECK(rig_bytes(&r, u, "memory.max") <= held);
 	CHECK(rig_bytes(&r, u, "memory.max") >= 64 * MIB);
 	CHECK_EQ(r.kills, 0);

@@ -258,7 +258,7 @@ static void test_leaves_and_comes_back(void)
 	rig_reload(&r, rig_config("  - match: a.service\n"));
 	rig_run(&r, 30, step_busy);
 	CHECK(rig_cpu_milli(&r, u) >= 800);
-	CHECK_EQ(first(&r)->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(first(&r)), UNIT_MANAGED);
 	CHECK_EQ(r.daemon->records.baselines.count, 1);
 	CHECK_EQ(r.daemon->records.baselines.items[0].limits.cpu_quota_usec, 30000);
 	CHECK_EQ(r.daemon->records.baselines.items[0].limits.mem_max, 64 * MIB);
@@ -370,7 +370,7 @@ static void test_restore_and_resume(void)
 	CHECK(holds(&r, u, 200, 64 * MIB));
 	rig_run(&r, 30, step_busy);
 	CHECK(holds(&r, u, 200, 64 * MIB));
-	CHECK_EQ(first(&r)->state, UNIT_RESTORED);
+	CHECK_EQ(managed_state(first(&r)), UNIT_RESTORED);
 	/* Its owner restarts it with more. */
 	rig_unit_stop(&r, u);
 	u->props.cpu_quota_per_sec_usec = 500 * USEC_PER_MSEC;
@@ -379,7 +379,7 @@ static void test_restore_and_resume(void)
 	rig_unit_start(&r, u);
 	rig_run(&r, 20, step_busy);
 	CHECK(holds(&r, u, 500, GIB));
-	CHECK_EQ(first(&r)->state, UNIT_RESTORED);
+	CHECK_EQ(managed_state(first(&r)), UNIT_RESTORED);
 	CHECK_EQ(r.loop->serve.api.ops->resume(&r.loop->serve, "a.service"), 1);
 	rig_run(&r, 10, step_busy);
 	CHECK(rig_cpu_milli(&r, u) >= 800);
@@ -408,7 +408,7 @@ static void test_restore_outlives_our_calls(void)
 		CHECK_EQ(restore(&r), RESTORE_RESTORED);
 		rig_run(&r, 20, step_busy);
 		CHECK(holds(&r, u, 200, 64 * MIB));
-		CHECK_EQ(first(&r)->state, UNIT_RESTORED);
+		CHECK_EQ(managed_state(first(&r)), UNIT_RESTORED);
 		rig_close(&r);
 	}
 }
@@ -456,7 +456,7 @@ static void test_restart_keeps_size(void)
 
 	rig_unit_stop(&r, u);
 	rig_run(&r, 3, NULL);
-	CHECK_EQ(first(&r)->state, UNIT_WAITING);
+	CHECK_EQ(managed_state(first(&r)), UNIT_WAITING);
 	rig_unit_start(&r, u);
 	rig_run(&r, 3, step_busy);
 	CHECK_EQ(rig_cpu_milli(&r, u), cpu);

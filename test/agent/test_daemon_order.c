@@ -327,15 +327,15 @@ static void test_gone(size_t unit, enum act when)
 	goes = u;
 	turn(run_and_throttle_two);
 	CHECK(!u->running);
-	CHECK_EQ(managed_of(u)->state, UNIT_WAITING);
+	CHECK_EQ(managed_state(managed_of(u)), UNIT_WAITING);
 	CHECK(rig_cpu_milli(&rig, &rig.unit[LAST]) > 100);
 	CHECK_EQ(rig.events[EVENT_LIMIT_RAISED] - raised, unit == 5 ? 1 : 2);
 	for (size_t i = 0; i < UNITS; i++)
-		CHECK(i == unit || managed_of(&rig.unit[i])->state == UNIT_MANAGED);
+		CHECK(i == unit || managed_state(managed_of(&rig.unit[i])) == UNIT_MANAGED);
 	goes = NULL;
 	rig_unit_start(&rig, u);
 	rig_reflex(&rig, 100, run);
-	CHECK_EQ(managed_of(u)->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(managed_of(u)), UNIT_MANAGED);
 	rig_close(&rig);
 }
 

@@ -10,7 +10,7 @@ static void start(struct rig *r, uint64_t milli, uint64_t bytes, uint64_t anon)
 	rig_add(r, "a.service", milli, bytes)->anon_bytes = anon;
 	CHECK_EQ(rig_start(r), 0);
 	rig_reflex(r, 30, NULL);
-	CHECK_EQ(r->daemon->units.items[0]->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(r->daemon->units.items[0]), UNIT_MANAGED);
 }
 
 static void step_burn_800(struct rig *r)
@@ -228,7 +228,7 @@ static void test_echo(void)
 		rig_reflex(&r, 5, NULL);
 		CHECK_EQ(rig_bytes(&r, u, "memory.high"), 92 * MIB);
 	}
-	CHECK_EQ(r.daemon->units.items[0]->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(r.daemon->units.items[0]), UNIT_MANAGED);
 	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 0);
 	CHECK(r.daemon->units.items[0]->control.original.mem_high == LIMIT_MAX);
 	rig_close(&r);

@@ -73,10 +73,10 @@ static void test_container(enum cgroup_driver driver)
 
 	rig_container_stop(&r, app);
 	rig_run(&r, 2, NULL);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_WAITING);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_WAITING);
 	rig_container_start(&r, p, app, false);
 	rig_run(&r, 2, NULL);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_MANAGED);
 	CHECK_EQ(rig_cpu_milli(&r, app->unit), had);
 	CHECK(!r.below);
 	/* The kubelet takes room from the pod. */

@@ -13,7 +13,7 @@ static void test_grows(enum cgroup_driver driver)
 	struct rig_unit *app = p->container[0].unit, *log = p->container[1].unit;
 
 	rig_pod_put(&r, p);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_MANAGED);
 	rig_run(&r, 10, pods_burn_800);
 	CHECK(rig_cpu_milli(&r, app) >= 800 && rig_cpu_milli(&r, app) <= 1600);
 	CHECK_EQ(rig_bytes(&r, app, "memory.max"), 64 * MIB);
@@ -80,7 +80,7 @@ static void test_grows_while_deleted(enum cgroup_driver driver, bool found_so)
 	CHECK_EQ(r.kills, 0);
 	CHECK_EQ(app->anon_bytes, 200 * MIB);
 	CHECK(rig_bytes(&r, p->level, "memory.max") >= rig_bytes(&r, app, "memory.max") + 32 * MIB);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_MANAGED);
 	rig_close(&r);
 }
 
@@ -326,12 +326,12 @@ static void test_restart_resumes_at_once(enum cgroup_driver driver, bool unset)
 	had = pods_raise_app(&r, p);
 	rig_container_stop(&r, app);
 	rig_run(&r, 2, NULL);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_WAITING);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_WAITING);
 	/* The API server knows nothing of it yet. */
 	rig_container_start(&r, p, app, unset);
 	if (unset) {
 		rig_run(&r, 1, NULL);
-		CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_WAITING);
+		CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_WAITING);
 		rig_realise(&r, app->unit);
 	}
 	rig_run(&r, 1, NULL);
@@ -445,11 +445,11 @@ static void test_pod_before_its_cgroup(enum cgroup_driver driver)
 	spec = rig_pod_spec(&r, p);
 	pods_put(&r.daemon->pods, spec);
 	rig_run(&r, 2, NULL);
-	CHECK_EQ(pods_of(&r, "default/web-1/app")->state, UNIT_WAITING);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-1/app")), UNIT_WAITING);
 	rig_pod_make(&r, p);
 	rig_container_start(&r, p, &p->container[0], false);
 	rig_run(&r, 1, NULL);
-	CHECK_EQ(pods_of(&r, "default/web-1/app")->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-1/app")), UNIT_MANAGED);
 	rig_run(&r, 10, pods_burn_800);
 	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
 	rig_close(&r);

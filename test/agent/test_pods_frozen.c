@@ -32,11 +32,10 @@ static const char *state_of(struct rig *r, const char *name)
 {
 	const struct shown x = shown_entry(pods_of(r, name));
 	static char text[512];
-	const char *why;
-	enum unit_state state = shown_state(&x, &why);
+	const char *why = shown_reason_text(&x);
 
 	snprintf(text, sizeof text, "%s %s: %s", mode_name(managed_mode(x.m)),
-		 unit_state_names[state], why != NULL ? why : "");
+		 unit_state_names[state_rows[shown_reason(&x)].state], why != NULL ? why : "");
 	return text;
 }
 
@@ -197,14 +196,14 @@ static void test_gave_way(void)
 		rig_put(&r, p->container[0].unit, "cpu.max", "30000 100000\n");
 		rig_run(&r, 6, pods_burn_800);
 	}
-	CHECK_EQ(pods_of(&r, APP)->state, UNIT_GAVE_WAY);
+	CHECK_EQ(managed_state(pods_of(&r, APP)), UNIT_GAVE_WAY);
 	annotate(&r, p, "mod", "Auto");
 	rig_run(&r, 10, pods_burn_800);
-	CHECK_EQ(pods_of(&r, APP)->state, UNIT_GAVE_WAY);
+	CHECK_EQ(managed_state(pods_of(&r, APP)), UNIT_GAVE_WAY);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 300);
 	annotate(&r, p, NULL, NULL);
 	rig_run(&r, 10, pods_burn_800);
-	CHECK_EQ(pods_of(&r, APP)->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(pods_of(&r, APP)), UNIT_MANAGED);
 	rig_close(&r);
 }
 

@@ -224,7 +224,7 @@ static void test_claimed_by_managed(enum cgroup_driver driver)
 	rig_pod_put(&r, p);
 	rig_run(&r, 5, NULL);
 	CHECK(pods_of(&r, same)->cgroup.cg == NULL);
-	CHECK_EQ(pods_of(&r, "default/web-0/log")->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/log")), UNIT_MANAGED);
 	CHECK_EQ(pods_of(&r, "default/web-0/log")->control.resource[RESOURCE_CPU].original, 200);
 	CHECK_EQ(r.events[EVENT_CGROUP_RELEASED], 1);
 	rig_run(&r, 5, NULL);

@@ -53,7 +53,7 @@ static void test_turned_on_later(const char *mode)
 	p->mode = "Auto";
 	rig_pod_put(&r, p);
 	rig_run(&r, 20, pods_burn_800);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_UNMANAGED);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_UNMANAGED);
 	CHECK_EQ(r.daemon->records.baselines.count, 0);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 800);
 	rig_close(&r);
@@ -204,7 +204,6 @@ static void test_descriptors_low(void)
 	struct rig_pod *other;
 	struct rlimit before, low;
 	struct shown x;
-	const char *text;
 
 	rig_pod_put(&r, pods_begin(&r, DRIVER_CGROUPFS, ""));
 	rig_run(&r, 5, pods_burn_20);
@@ -220,13 +219,12 @@ static void test_descriptors_low(void)
 	CHECK(pods_of(&r, "default/web-0/app")->cgroup.cg != NULL);
 	CHECK(pods_of(&r, "default/web-1/app")->cgroup.cg == NULL);
 	x = shown_entry(pods_of(&r, "default/web-1/app"));
-	shown_state(&x, &text);
-	CHECK_STR(text, "vscaled has few file descriptors left; raise LimitNOFILE");
+	CHECK_STR(shown_reason_text(&x), "vscaled has few file descriptors left; raise LimitNOFILE");
 	CHECK_EQ(r.events[EVENT_DESCRIPTORS_LOW], 1);
 	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 	rig_run(&r, 90, pods_burn_20);
 	CHECK(pods_of(&r, "default/web-1/app")->cgroup.cg != NULL);
-	CHECK_EQ(pods_of(&r, "default/web-1/app")->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-1/app")), UNIT_MANAGED);
 	CHECK_EQ(r.events[EVENT_DESCRIPTORS_LOW], 1);
 	rig_close(&r);
 }

@@ -64,8 +64,8 @@ static void test_systemd(const char *mode)
 	CHECK_EQ(rig_bytes(&r, p->container[0].unit, "memory.max"), 64 * MIB);
 	CHECK_EQ(rig_cpu_milli(&r, p->level), 500);
 	m = pods_of(&r, "default/web-0/app");
-	CHECK_EQ(m->state, UNIT_UNMANAGED);
-	CHECK(m->state_reason != NULL && strstr(m->state_reason, "systemd") != NULL);
+	CHECK_EQ(managed_state(m), UNIT_UNMANAGED);
+	CHECK(managed_reason_text(m) != NULL && strstr(managed_reason_text(m), "systemd") != NULL);
 	/* Reported once for the pod, however often it is read. */
 	rig_pod_put(&r, p);
 	rig_run(&r, 30, NULL);
@@ -81,18 +81,18 @@ static void test_off(void)
 	struct rig_pod *p = begin(&r, DRIVER_SYSTEMD, "Off");
 
 	rig_run(&r, 30, pods_burn_20);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_MANAGED);
 	CHECK_EQ(notes, 0);
 	/* Turned on, and off again. */
 	p->mode = "Auto";
 	rig_pod_put(&r, p);
 	rig_run(&r, 10, pods_burn_800);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_UNMANAGED);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_UNMANAGED);
 	p->mode = "Off";
 	rig_pod_put(&r, p);
 	rig_run(&r, 10, pods_burn_20);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_MANAGED);
 	rig_close(&r);
 }
 
@@ -159,8 +159,9 @@ static void test_lowered_before(void)
 	CHECK_EQ(restored, 5);
 	CHECK(strstr(restored_app, "-> 400.00Mi") != NULL);
 	m = pods_of(&r, "default/web-0/app");
-	CHECK_EQ(m->state, UNIT_UNMANAGED);
-	CHECK(m->state_reason != NULL && strstr(m->state_reason, "/run/systemd") != NULL);
+	CHECK_EQ(managed_state(m), UNIT_UNMANAGED);
+	CHECK(managed_reason_text(m) != NULL &&
+	      strstr(managed_reason_text(m), "/run/systemd") != NULL);
 	CHECK(persist_has(m));
 	CHECK_EQ(r.restore_calls, 0);
 	CHECK_EQ(app->props.mem_max, stored);
@@ -218,7 +219,7 @@ static void test_changed_since(void)
 	p->container[0].spec.limit[RESOURCE_MEMORY] = 80 * MIB;
 	replace_agent(&r, p);
 	rig_run(&r, 10, pods_burn_800);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_UNMANAGED);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_UNMANAGED);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), had);
 	p->mode = NULL;
 	rig_pod_put(&r, p);
@@ -240,7 +241,7 @@ static void test_restarted_since(void)
 	p->container[0].reported = true;
 	replace_agent(&r, p);
 	rig_run(&r, 10, pods_burn_20);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_UNMANAGED);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_UNMANAGED);
 	CHECK(persist_has(pods_of(&r, "default/web-0/app")));
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
 	end_with_level(&r, p);

@@ -103,9 +103,10 @@ static void test_own_cpus(void)
 	fake_put(&r.tree, path, "2-3\n");
 	rig_pod_put(&r, p);
 	rig_run(&r, 5, pods_burn_20);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_UNMANAGED);
-	CHECK(strstr(pods_of(&r, "default/web-0/app")->state_reason, "CPUs of its own") != NULL);
-	CHECK_EQ(pods_of(&r, "default/web-0/log")->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_UNMANAGED);
+	CHECK(strstr(managed_reason_text(pods_of(&r, "default/web-0/app")), "CPUs of its own") !=
+	      NULL);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/log")), UNIT_MANAGED);
 	rig_close(&r);
 }
 
@@ -139,7 +140,7 @@ static void test_commands(enum cgroup_driver driver)
 	pods_check_originals(&r, p);
 	rig_run(&r, 10, pods_burn_800);
 	pods_check_originals(&r, p);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_RESTORED);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_RESTORED);
 	CHECK(ops->resume(&r.loop->serve, "default/web-0/app") >= 1);
 	rig_run(&r, 15, pods_burn_800);
 	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);

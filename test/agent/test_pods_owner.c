@@ -193,7 +193,7 @@ static void test_own_report_comes_back(enum cgroup_driver driver)
 	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 0);
 	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 0);
 	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 0);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_MANAGED);
 	CHECK(!r.below);
 	rig_close(&r);
 }
@@ -315,7 +315,7 @@ static void test_repeated_external_writes(void)
 		CHECK_EQ(rig_cpu_milli(&r, app->unit) > 300, i < 3);
 	}
 	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 1);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_GAVE_WAY);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_GAVE_WAY);
 	rig_close(&r);
 }
 
@@ -377,7 +377,7 @@ static void test_mode_off_from_auto(enum cgroup_driver driver)
 	rig_run(&r, 5, pods_burn_800);
 	pods_check_originals(&r, p);
 	/* It is still read, and has no record of originals. */
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_MANAGED);
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.rule.mode, MODE_OFF);
 	CHECK_EQ(r.daemon->records.baselines.count, 0);
 	p->mode = "Auto";

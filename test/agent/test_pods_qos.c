@@ -54,7 +54,7 @@ static void check_untold(struct rig *r)
 	CHECK_EQ(r->events[EVENT_DRIFT_REASSERTED], 0);
 	CHECK_EQ(r->events[EVENT_DRIFT_ADOPTED], 0);
 	CHECK_EQ(r->events[EVENT_DRIFT_GAVE_WAY], 0);
-	CHECK_EQ(pods_of(r, "default/web-0/app")->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(pods_of(r, "default/web-0/app")), UNIT_MANAGED);
 }
 
 /* The kubelet updates the container, as for its CPU, with what the spec says. */

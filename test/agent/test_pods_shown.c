@@ -102,12 +102,12 @@ static void test_nothing_known(void)
 
 	rig_pod_put(&r, pods_begin(&r, DRIVER_CGROUPFS, ""));
 	x = shown_unmanaged(r.daemon->pods.items[0], 0);
-	x.why = "for a test";
+	x.why = STATE_WINDOWS;
 	full = shown_json(&x, false);
 	memory = cJSON_GetObjectItem(full, "memory");
 	same_keys(full, cJSON_GetArrayItem(units, 4));
 	CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItem(full, "name")), "default/web-0/app");
-	CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItem(full, "state_reason")), "for a test");
+	CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItem(full, "state_reason")), "a Windows pod");
 	CHECK(cJSON_IsNull(cJSON_GetObjectItem(memory, "kernel")));
 	CHECK(cJSON_IsNull(cJSON_GetObjectItem(memory, "use_p99")));
 	CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItem(memory, "hold")), "no-data");

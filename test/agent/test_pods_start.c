@@ -275,15 +275,15 @@ static void test_restore_waits(const char *name)
 	CHECK_STR(all.pending, "default/web-0/app default/web-0 ");
 	CHECK_EQ(all.count[RESTORE_RESTORED], name == NULL ? 3 : 1);
 	CHECK_EQ(rig_cpu_milli(&r, other->container[0].unit) == 200, name == NULL);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_MANAGED);
-	CHECK_EQ(pods_of(&r, "default/web-0/log")->state, UNIT_RESTORED);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_MANAGED);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/log")), UNIT_RESTORED);
 	running(&r, p);
 	rig_run(&r, 5, NULL);
 	all = (struct restored){.pending = ""};
 	CHECK_EQ(lifecycle_restore(&r.loop->hand_back, "default/web-0", false, count_result, &all),
 		 0);
 	CHECK_EQ(all.count[RESTORE_RESTORED], 2);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->state, UNIT_RESTORED);
+	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_RESTORED);
 	CHECK(!r.below);
 	check_no_call(&r);
 	rig_close(&r);

@@ -107,8 +107,9 @@ static void check_untouched(struct rig_pod *p)
 	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.high"), LIMIT_MAX);
 	CHECK_EQ(c.rig.events[EVENT_LIMIT_RAISED] + c.rig.events[EVENT_LIMIT_LOWERED], moved);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
-	CHECK(m != NULL && m->state == UNIT_UNMANAGED && m->cgroup.cg == NULL);
-	CHECK(m != NULL && m->state_reason != NULL && strstr(m->state_reason, "not known") != NULL);
+	CHECK(m != NULL && managed_state(m) == UNIT_UNMANAGED && m->cgroup.cg == NULL);
+	CHECK(m != NULL && managed_reason_text(m) != NULL &&
+	      strstr(managed_reason_text(m), "not known") != NULL);
 	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_UNKNOWN], 1);
 	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_RECOVERED], 0);
 	CHECK_EQ(crig_requests(&c, "PATCH /api/v1/namespaces/default/pods/web-0", 0), 0);
@@ -158,7 +159,8 @@ static void test_above_spec(bool bounded, uint64_t memory)
 	crig_start(&c);
 	rig_run(&c.rig, 30, burn_50);
 	m = managed_find(&c.rig.daemon->units, "default/web-0/app");
-	CHECK(m != NULL && m->state == UNIT_UNMANAGED && strstr(m->state_reason, "LimitRanges"));
+	CHECK(m != NULL && managed_state(m) == UNIT_UNMANAGED &&
+	      strstr(managed_reason_text(m), "LimitRanges"));
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
 	CHECK(crig_until(&c, 240, burn_50, is_recovered));
 	rig_run(&c.rig, 12, burn_50);
@@ -185,7 +187,8 @@ static void test_resumed(void)
 	CHECK(c.rig.loop->serve.api.ops->resume(&c.rig.loop->serve, "default/web-0") >= 1);
 	rig_run(&c.rig, 10, burn_699);
 	CHECK_EQ(original(RESOURCE_CPU), 700);
-	CHECK_EQ(managed_find(&c.rig.daemon->units, "default/web-0/app")->state, UNIT_MANAGED);
+	CHECK_EQ(managed_state(managed_find(&c.rig.daemon->units, "default/web-0/app")),
+		 UNIT_MANAGED);
 	CHECK(!c.rig.daemon->records.originals_lost);
 	crig_close(&c);
 }
@@ -209,7 +212,7 @@ static bool is_managed(struct crig *x)
 {
 	const struct managed *m = managed_find(&x->rig.daemon->units, "default/web-0/app");
 
-	return m != NULL && m->state == UNIT_MANAGED;
+	return m != NULL && managed_state(m) == UNIT_MANAGED;
 }
 
 static bool on_disk(const char *name)
@@ -264,7 +267,8 @@ static void test_mark_never_made(void)
 	full_for = NULL;
 	crig_start(&c);
 	rig_run(&c.rig, 40, burn_699);
-	CHECK_EQ(managed_find(&c.rig.daemon->units, "default/web-0/app")->state, UNIT_UNMANAGED);
+	CHECK_EQ(managed_state(managed_find(&c.rig.daemon->units, "default/web-0/app")),
+		 UNIT_UNMANAGED);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
 	crig_close(&c);
 }

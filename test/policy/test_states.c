@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The table of states: complete, and the page docs/states.md has it row by row. */
+#include "policy/types/state.h"
+#include "test/check.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char page[64 * 1024];
+
+static void read_page(void)
+{
+	FILE *f = fopen("docs/states.md", "re");
+
+	CHECK(f != NULL);
+	if (f == NULL)
+		return;
+	page[fread(page, 1, sizeof page - 1, f)] = '\0';
+	fclose(f);
+}
+
+static void test_page(void)
+{
+	size_t rows = 0;
+
+	for (size_t i = 0; i < STATE_REASON_COUNT; i++) {
+		const struct state_row *r = &state_rows[i];
+		char line[1024];
+
+		CHECK(r->name != NULL && r->name[0] != '\0');
+		if (r->name == NULL)
+			continue;
+		snprintf(line, sizeof line, "\n| %s | `%s` | %s | %s |\n",
+			 unit_state_names[r->state], r->name, r->text != NULL ? r->text : "",
+			 r->remedy != NULL ? r->remedy : "");
+		if (strstr(page, line) == NULL)
+			fprintf(stderr, "docs/states.md lacks:%s", line);
+		CHECK(strstr(page, line) != NULL);
+		for (size_t k = 0; k < i; k++)
+			CHECK(strcmp(state_rows[k].name, r->name) != 0);
+		/* What is told later says what to do. */
+		CHECK(!r->late || (r->text != NULL && r->remedy != NULL));
+	}
+	for (const char *at = page; (at = strstr(at, " | `")) != NULL; at++)
+		rows++;
+	CHECK_EQ(rows, STATE_REASON_COUNT);
+}
+
+static void test_late(void)
+{
+	struct state_seen s = {.reason = STATE_SIZING};
+	usec_t now = 1000 * USEC_PER_SEC;
+
+	CHECK(!state_is_late(&s, STATE_SIZING, now));
+	CHECK(!state_is_late(&s, STATE_CGROUP_NOT_READY, now));
+	CHECK(!state_is_late(&s, STATE_CGROUP_NOT_READY, now + STATE_LATE_USEC - 1));
+	CHECK(state_is_late(&s, STATE_CGROUP_NOT_READY, now + STATE_LATE_USEC));
+	CHECK(!state_is_late(&s, STATE_CGROUP_NOT_READY, now + 2 * STATE_LATE_USEC));
+	/* Another reason begins anew; one that need not pass is never told. */
+	CHECK(!state_is_late(&s, STATE_NO_CGROUP, now + 2 * STATE_LATE_USEC));
+	CHECK(state_is_late(&s, STATE_NO_CGROUP, now + 3 * STATE_LATE_USEC));
+	CHECK(!state_is_late(&s, STATE_NOT_RUNNING, now + 3 * STATE_LATE_USEC));
+	CHECK(!state_is_late(&s, STATE_NOT_RUNNING, now + 9 * STATE_LATE_USEC));
+}
+
+int main(void)
+{
+	read_page();
+	test_page();
+	test_late();
+	return check_result();
+}
