@@ -59,13 +59,14 @@ struct metrics_input {
 		const char *reason;
 		uint64_t pods;
 	} left_alone[5];
-	uint64_t reasons[STATE_REASON_COUNT];  /* containers and units by the reason of their state */
-	uint64_t boosted;                      /* containers whose start is boosted */
-	usec_t last_tick_real;                 /* 0: none yet */
-	bool config_ok;                        /* the last load */
-	bool state_ok;                         /* the last save, or none was due */
-	uint64_t node_reserve_bytes;           /* 0: the node's memory is not counted */
-	uint64_t node_granted_bytes;           /* and not used yet, at the last pass */
+	uint64_t
+		reasons[STATE_REASON_COUNT]; /* containers and units by the reason of their state */
+	uint64_t boosted;                    /* containers whose start is boosted */
+	usec_t last_tick_real;               /* 0: none yet */
+	bool config_ok;                      /* the last load */
+	bool state_ok;                       /* the last save, or none was due */
+	uint64_t node_reserve_bytes;         /* 0: the node's memory is not counted */
+	uint64_t node_granted_bytes;         /* and not used yet, at the last pass */
 	uint64_t node_kubelet_available_bytes; /* 0: no kubelet's memory.available is respected */
 	bool node_eviction_bound;              /* it leaves less to grant than MemAvailable */
 	bool no_memory;                        /* one could not be added: there is no page */

@@ -61,7 +61,7 @@ struct rig_container {
 	char id[65];
 	bool reported; /* the API server knows the id */
 	bool unready;
-	bool claimed; /* the API server says that it runs, cgroup or not */
+	bool claimed;        /* the API server says that it runs, cgroup or not */
 	usec_t started_real; /* as the API server reports it; 0: not reported */
 	unsigned oom_run;    /* the run of it that was OOM-killed last, from 1 on */
 	unsigned restarts;

@@ -219,7 +219,8 @@ static void test_descriptors_low(void)
 	CHECK(pods_of(&r, "default/web-0/app")->cgroup.cg != NULL);
 	CHECK(pods_of(&r, "default/web-1/app")->cgroup.cg == NULL);
 	x = shown_entry(pods_of(&r, "default/web-1/app"));
-	CHECK_STR(shown_reason_text(&x), "vscaled has few file descriptors left; raise LimitNOFILE");
+	CHECK_STR(shown_reason_text(&x),
+		  "vscaled has few file descriptors left; raise LimitNOFILE");
 	CHECK_EQ(r.events[EVENT_DESCRIPTORS_LOW], 1);
 	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 	rig_run(&r, 90, pods_burn_20);
