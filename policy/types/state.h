@@ -70,13 +70,13 @@ struct state_row {
 	bool late;          /* told after STATE_LATE_USEC by the journal and an Event */
 };
 
-/* A reason with `late` is told if it still holds then. */
+/* A reason with `late` is reported if it still holds then. */
 #define STATE_LATE_USEC (30 * USEC_PER_SEC)
 
 extern const struct state_row state_rows[STATE_REASON_COUNT];
 extern const char *const unit_state_names[UNIT_STATE_COUNT];
 
-/* What was seen last, and whether it was told. */
+/* What was seen last, and whether it was reported. */
 struct state_seen {
 	enum state_reason reason;
 	usec_t since;

@@ -38,7 +38,7 @@ static void test_page(void)
 		CHECK(strstr(page, line) != NULL);
 		for (size_t k = 0; k < i; k++)
 			CHECK(strcmp(state_rows[k].name, r->name) != 0);
-		/* What is told later says what to do. */
+		/* What is reported later says what to do. */
 		CHECK(!r->late || (r->text != NULL && r->remedy != NULL));
 	}
 	for (const char *at = page; (at = strstr(at, " | `")) != NULL; at++)
