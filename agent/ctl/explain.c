@@ -418,7 +418,7 @@ void render_explain(const struct ctl *c, const cJSON *unit)
 		paint_off(c, PAINT_BOLD), json_text(unit, "mode"), paint_on(c, p), state,
 		paint_off(c, p));
 	render_put(&(struct screen){c, unit, RESOURCE_CPU},
-		   "[: {text:state_reason}]\n[{text:cgroup}\n]");
+		   "[: {text:state_reason}][; {text:remedy}]\n[{text:cgroup}\n]");
 	if (pod)
 		render_pod(c, pod,
 			   strcmp(state, unit_state_names[UNIT_WAITING]) != 0 &&

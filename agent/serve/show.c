@@ -599,6 +599,7 @@ cJSON *shown_json(const struct shown *s, bool brief)
 	BRIEF("mode", view_text(m != NULL ? managed_mode_name(m) : mode_name(MODE_OFF)));
 	BRIEF("state", view_text(unit_state_names[state->state]));
 	BRIEF("reason", view_text(state->name));
+	FULL("remedy", view_text(state->remedy));
 	BRIEF("cpu", resource_json(s, RESOURCE_CPU, brief));
 	BRIEF("memory", resource_json(s, RESOURCE_MEMORY, brief));
 	FULL("kubernetes", s->pod != NULL ? pod_json(s) : cJSON_CreateNull());
