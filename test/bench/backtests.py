@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes docs/backtests.md: each policy of `vscalectl backtest` over public and generated series.
 
-usage: backtests.py [--vscalectl FILE] DIRECTORY >docs/backtests.md
+usage: backtests.py [--vscalectl FILE] [--each] DIRECTORY >docs/backtests.md
 DIRECTORY has the public series; one that it lacks is downloaded into it. All are checked.
 """
 import argparse
@@ -45,9 +45,9 @@ What each policy of `vscalectl backtest FILE` would have cost ({CPUS} CPUs, seed
 * `jvm-plateau`, `leak`, `batch`: a week generated with memory, a sample in 10 s.
 * `vpa` is checked against recorded streams of VPA's own recommender: `test_vectors`.
 
-Where a policy has less area than vscaled at no more throttled periods and unmet demand, or a goal is missed, a line below the table says by how much. `static-p100` and `static-p95` know the future. Goals, with a finer model and the queueing delay: [tuning](tuning.md).
+`static-p100` and `static-p95` know the future. Goals, with a finer model and the queueing delay: [tuning](tuning.md).
 
-Made by `python3 test/bench/backtests.py DIRECTORY >docs/backtests.md`, in virtual time: the same figures on every machine.
+Made by `python3 test/bench/backtests.py DIRECTORY >docs/backtests.md`, in virtual time: the same figures on every machine. `--each` adds the tables of each series.
 """
 
 
@@ -161,8 +161,6 @@ def print_report(report):
     head(COLUMNS)
     for policy in report["policies"]:
         row(cpu_cells(policy["name"], policy["cpu"]))
-    for miss in misses(report["policies"]):
-        print(f"\n* {miss}")
     if "memory" in report["policies"][0]:
         print()
         head(MEMORY)
@@ -189,9 +187,17 @@ def print_means(reports):
         row(mean_cells([(report, report["policies"][i]) for report in reports]))
 
 
+def print_misses(reports):
+    print("\nWhere a policy has less area than vscaled at no more throttled periods and unmet demand, or a goal is missed:\n")
+    for report in reports:
+        for miss in misses(report["policies"]):
+            print(f"* {os.path.basename(report['file'])}: {miss}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--vscalectl", default="build/release/agent/vscalectl", help="(default: %(default)s)")
+    parser.add_argument("--each", action="store_true", help="tables of each series, too")
     parser.add_argument("directory", help="of the public series; what it lacks is downloaded into it")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as target:
@@ -205,7 +211,8 @@ def main():
     print(HEAD, end="")
     reports = json.loads(answer)
     print_means(reports)
-    for report in reports:
+    print_misses(reports)
+    for report in reports if args.each else []:
         print_report(report)
 
 
