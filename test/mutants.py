@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Plants the faults of test/mutants.txt one at a time, and says which tests catch each.
 
