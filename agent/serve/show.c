@@ -582,7 +582,7 @@ cJSON *shown_json(const struct shown *s, bool brief)
 	struct view_json object = {.json = cJSON_CreateObject()}, *o = &object;
 	const struct kube_pod *spec = s->pod != NULL ? s->pod->spec : NULL;
 	const struct managed *m = s->m;
-	char name[RECORD_NAME_MAX];
+	char name[RECORD_NAME_MAX] = "";
 	const struct state_row *state = &state_rows[shown_reason(s)];
 
 	if (m == NULL)
