@@ -585,9 +585,8 @@ cJSON *shown_json(const struct shown *s, bool brief)
 	char name[RECORD_NAME_MAX] = "";
 	const struct state_row *state = &state_rows[shown_reason(s)];
 
-	if (m == NULL)
-		snprintf(name, sizeof name, "%s/%s/%s", s->pod->spec->namespace, s->pod->spec->name,
-			 s->c->name);
+	if (m == NULL && spec != NULL)
+		snprintf(name, sizeof name, "%s/%s/%s", spec->namespace, spec->name, s->c->name);
 	BRIEF("name", view_text(m != NULL ? m->name : name));
 	BRIEF("cgroup", view_text(m != NULL && m->cgroup.cg != NULL ? m->cgroup.path : NULL));
 	BRIEF("state_reason", view_text(shown_reason_text(s)));
