@@ -78,7 +78,7 @@ static bool narrower(const struct limits *original, const struct limits *now,
 static void begin(struct managed *m, const struct policy_rule *rule, const struct arrival *a,
 		  const struct limits *now)
 {
-	const struct baseline *b = persist_record(m);
+	const struct baseline *b = m->record;
 	uint32_t target = m->control.target;
 	struct limits original = b != NULL ? b->limits : *now;
 
@@ -101,8 +101,8 @@ static void begin(struct managed *m, const struct policy_rule *rule, const struc
 	}
 	persist_adopt_history(m);
 	/* A boost was written, by an earlier run of vscaled or for the run of the unit before. */
-	if (m->originals.boost_base_milli != 0 && persist_has_boost_base(m))
-		control_boost_resume(&m->control, m->originals.boost_base_milli);
+	if (b != NULL && b->boost_base_milli != 0 && persist_has_boost_base(m))
+		control_boost_resume(&m->control, b->boost_base_milli);
 }
 
 void managed_adopt_limits(struct managed *m)

@@ -63,7 +63,7 @@ static bool is_given_back(const struct managed *m)
 {
 	return (!m->container.annotated || m->container.rule.rule.mode == MODE_OFF ||
 		managed_state(m) == UNIT_RESTORED) &&
-	       persist_has(m);
+	       m->record != NULL;
 }
 
 /* Its cgroup has not been restored yet, not even as far as use allows. */
@@ -221,7 +221,7 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 	struct report_resource *memory = &ret->resource[RESOURCE_MEMORY];
 	/* A container of a pod in which others stay managed: its spec follows its cgroup. */
 	bool back = restoring || (is_given_back(m) && !is_untouched(m) && !m->pod->ending &&
-				  persist_record(m)->ratified);
+				  m->record->ratified);
 	bool watched = managed_state(m) != UNIT_UNMANAGED;
 
 	ret->running = m->cgroup.cg != NULL;
@@ -282,7 +282,7 @@ static bool any_unseen(const struct pod *p)
 
 		if (m != NULL && m->cgroup.cg == NULL &&
 		    (m->container.annotated || m->hand_back.due) &&
-		    p->spec->containers[i].running && persist_has(m))
+		    p->spec->containers[i].running && m->record != NULL)
 			return true;
 	}
 	return false;
@@ -567,7 +567,7 @@ static bool restarts(const struct kube_container *k, const struct report_item *i
 /* Before the first request: a limit in the spec other than the original is an external writer's. */
 static void record_first(struct managed *m)
 {
-	const struct baseline *b = persist_record(m);
+	const struct baseline *b = m->record;
 	uint64_t original[RESOURCE_COUNT];
 
 	if (b != NULL && b->ratified)
@@ -582,7 +582,7 @@ static void record_first(struct managed *m)
 static void record_sent(struct managed *m, const struct report_item *item,
 			const struct kube_container *k)
 {
-	const struct baseline *b = persist_record(m);
+	const struct baseline *b = m->record;
 	uint64_t sent[RESOURCE_COUNT], over[RESOURCE_COUNT];
 
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {

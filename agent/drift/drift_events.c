@@ -121,7 +121,7 @@ void drift_set_done(void *ctx, const char *unit, int error, const struct unit_pr
 /* The first answer about a container that was begun on a guess. */
 static void take_stored(struct managed *m)
 {
-	const struct baseline *b = persist_record(m);
+	const struct baseline *b = m->record;
 
 	property_guessed(m, false);
 	if (m->properties.sent_mask != 0)

@@ -31,6 +31,7 @@ struct managed {
 	char *key;         /* of its originals: "unit:NAME", "pod:UID/CONTAINER", "pod:UID" */
 	char *history_key; /* "unit:NAME", "NS/KIND/WORKLOAD/CONTAINER"; NULL: it has no history */
 	struct pod *pod;   /* of a container or pod level; NULL: a unit */
+	struct baseline *record; /* of its originals; NULL: none. Written by persist.c */
 
 	enum state_reason reason; /* of its state: managed_set_reason() */
 	struct state_seen seen;   /* of what is shown: managed_reason() */

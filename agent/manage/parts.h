@@ -45,8 +45,7 @@ struct managed_originals {
 	bool recorded;   /* by an earlier run of vscaled */
 	bool touched;    /* vscaled wrote to it, in this run or an earlier one */
 	bool unsaved_reported;
-	uint64_t boost_base_milli; /* recorded CPU limit, see struct baseline */
-	uint64_t boost_change;     /* of the records, with that */
+	uint64_t boost_change; /* of the records, with the CPU limit that ends a boost */
 };
 
 /* Of the recording of its calls. Written by agent/recorder. */

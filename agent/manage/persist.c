@@ -112,10 +112,15 @@ void persist_free(struct records *r)
 	drop_fd(&r->dir);
 }
 
-int persist_put(struct records *r, const struct baseline *b)
+int persist_put(struct records *r, struct baseline *b)
 {
-	int result = baseline_put(&r->baselines, b);
+	int result;
 
+	/* A trial may lower it at any time: any process that finds this record may lift it. */
+	b->high = BASELINE_HIGH_LOWERED;
+	b->high_before = b->limits.mem_high;
+	b->saved_realtime_usec = r->units->wake->now_real;
+	result = baseline_put(&r->baselines, b);
 	if (result == 0)
 		persist_changed(r);
 	return result;
@@ -180,8 +185,8 @@ static bool mark_saved(struct records *r)
 		struct managed *m = r->units->items[i];
 		bool before = m->originals.saved;
 
-		m->originals.saved = baseline_find(&r->baselines, m->key) != NULL &&
-				     (before || m->originals.change <= r->on_disk);
+		m->originals.saved =
+			m->record != NULL && (before || m->originals.change <= r->on_disk);
 		m->originals.unsaved_reported &= !m->originals.saved;
 		more |= m->originals.saved && !before;
 	}
@@ -401,14 +406,17 @@ void persist_end(struct records *records)
 
 /* --- the records of original values: made, changed, removed; persist_baselines() saves them --- */
 
-static struct baseline *record_of(const struct managed *m)
+void persist_enter(struct managed *m)
 {
-	return baseline_find(&m->records->baselines, m->key);
+	m->record = baseline_find(&m->records->baselines, m->key);
+	if (m->record != NULL)
+		m->record->holder = &m->record;
 }
 
-const struct baseline *persist_record(const struct managed *m)
+void persist_leave(struct managed *m)
 {
-	return record_of(m);
+	if (m->record != NULL)
+		m->record->holder = NULL;
 }
 
 /* The kubelet's present cpuCFSQuotaPeriod. */
@@ -426,12 +434,15 @@ static void follow_period(struct baseline *b, uint64_t period_usec)
 }
 
 /* Where a container runs now, for a restore without the daemon. */
-static void follow_cgroup(const struct managed *m, struct baseline *old, uint64_t period_usec)
+void persist_follow(const struct managed *m, uint64_t period_usec)
 {
-	struct baseline b = *old;
+	struct baseline b;
 
-	if (m->pod == NULL || (b.cgroup != NULL && strcmp(b.cgroup, m->cgroup.path) == 0 &&
-			       b.cgroup_inode == cg_id(m->cgroup.cg)))
+	if (m->record == NULL || m->pod == NULL)
+		return;
+	b = *m->record;
+	if (b.cgroup != NULL && strcmp(b.cgroup, m->cgroup.path) == 0 &&
+	    b.cgroup_inode == cg_id(m->cgroup.cg))
 		return;
 	follow_period(&b, period_usec);
 	b.cgroup = m->cgroup.path;
@@ -442,85 +453,61 @@ static void follow_cgroup(const struct managed *m, struct baseline *old, uint64_
 		persist_changed(m->records);
 }
 
-void persist_follow(const struct managed *m, uint64_t period_usec)
-{
-	struct baseline *b = record_of(m);
-
-	if (b != NULL)
-		follow_cgroup(m, b, period_usec);
-}
-
 void persist_baseline(struct managed *m, const struct arrival *a)
 {
-	struct baseline *old = record_of(m);
-	struct baseline b = {0};
-	int r;
-
-	if (old != NULL) {
-		if (old->high != BASELINE_HIGH_LOWERED)
-			persist_changed(m->records);
-		old->high = BASELINE_HIGH_LOWERED;
-		follow_cgroup(m, old, m->control.kernel.cpu_period_usec);
-		return;
-	}
-	b = (struct baseline){
+	struct baseline b = {
 		.key = m->key,
 		.limits = m->control.original,
 		.props = a->props,
-		/* A trial may lower it at any time: any process that finds this record may lift
-		 * it. */
-		.high = BASELINE_HIGH_LOWERED,
-		.high_before = m->control.original.mem_high,
 		.cgroup_inode = cg_id(m->cgroup.cg),
-		.saved_realtime_usec = m->wake->now_real,
 		.cgroup = m->pod != NULL ? m->cgroup.path : NULL,
 		.unit = m->pod != NULL ? m->unit : NULL,
 		.shown = m->pod != NULL ? m->name : NULL,
+		.holder = &m->record,
 	};
+	int r;
+
+	if (m->record != NULL)
+		return;
 	if (m->kind == UNIT_KIND_CONTAINER)
 		memcpy(b.request, pod_spec_of(m)->spec.request, sizeof b.request);
 	snprintf(b.invocation_id, sizeof b.invocation_id, "%s", a->invocation_id);
 	if (m->unit != NULL)
 		unit_dropin_find("", m->unit, &b.dropins);
-	m->originals.boost_base_milli = 0;
-	r = baseline_put(&m->records->baselines, &b);
+	r = persist_put(m->records, &b);
 	if (r < 0)
 		message_unsaved_baseline(m->table, r);
-	else
-		persist_changed(m->records);
 	m->originals.change = m->records->changes;
 }
 
-void persist_level(const struct managed *m, const struct limits *was)
+void persist_level(struct managed *m, const struct limits *was)
 {
-	const struct baseline b = {
+	struct baseline b = {
 		.key = m->key,
 		.limits = *was,
 		.props = m->unit != NULL ? props_of_limits(was) : PROPS_NONE,
-		.high = BASELINE_HIGH_LOWERED,
-		.high_before = was->mem_high,
-		.saved_realtime_usec = m->wake->now_real,
 		.shown = m->name,
+		.holder = &m->record,
 	};
 
-	if (baseline_put(&m->records->baselines, &b) == 0)
-		persist_changed(m->records);
+	(void)persist_put(m->records, &b);
 }
 
-bool persist_has(const struct managed *m)
+static void forget(struct records *r, struct baseline *b)
 {
-	return record_of(m) != NULL;
+	baseline_remove(&r->baselines, b);
+	persist_changed(r);
 }
 
 void persist_forget(const struct managed *m)
 {
-	if (baseline_remove(&m->records->baselines, m->key))
-		persist_changed(m->records);
+	if (m->record != NULL)
+		forget(m->records, m->record);
 }
 
 void persist_left_cgroup(const struct managed *m)
 {
-	struct baseline *b = record_of(m);
+	struct baseline *b = m->record;
 
 	if (b == NULL)
 		return;
@@ -532,7 +519,7 @@ void persist_left_cgroup(const struct managed *m)
 
 void persist_external_high(const struct managed *m, uint64_t mem_high)
 {
-	struct baseline *b = record_of(m);
+	struct baseline *b = m->record;
 
 	if (b == NULL || b->high_before == mem_high)
 		return;
@@ -542,14 +529,9 @@ void persist_external_high(const struct managed *m, uint64_t mem_high)
 
 bool persist_boost_base(struct managed *m, uint64_t milli)
 {
-	struct baseline *b;
-
-	if (m->originals.boost_base_milli == milli)
+	if (m->record == NULL || m->record->boost_base_milli == milli)
 		return false;
-	b = record_of(m);
-	if (b == NULL)
-		return false;
-	b->boost_base_milli = m->originals.boost_base_milli = milli;
+	m->record->boost_base_milli = milli;
 	persist_changed(m->records);
 	m->originals.boost_change = m->records->changes;
 	return milli != 0;
@@ -565,7 +547,7 @@ void persist_adopted(const struct managed *m, enum resource r)
 	const struct limits *o = &m->control.original;
 	/* A pod's owner changes the spec, and the runtime sends systemd the same value. */
 	struct unit_props stored = m->pod != NULL ? props_of_limits(o) : m->properties.stored;
-	struct baseline *b = record_of(m);
+	struct baseline *b = m->record;
 
 	if (b == NULL)
 		return;
@@ -588,7 +570,7 @@ void persist_adopted(const struct managed *m, enum resource r)
 
 void persist_adopted_request(const struct managed *m, enum resource r, uint64_t value)
 {
-	struct baseline *b = record_of(m);
+	struct baseline *b = m->record;
 
 	if (b == NULL || b->request[r] == value)
 		return;
@@ -599,7 +581,7 @@ void persist_adopted_request(const struct managed *m, enum resource r, uint64_t 
 
 void persist_stored(const struct managed *m)
 {
-	struct baseline *b = record_of(m);
+	struct baseline *b = m->record;
 
 	if (b == NULL || m->originals.touched ||
 	    unit_props_equal(&b->props, &m->properties.stored, UNIT_PROP_ALL))
@@ -611,7 +593,7 @@ void persist_stored(const struct managed *m)
 
 void persist_ratified(const struct managed *m, bool ratified)
 {
-	struct baseline *b = record_of(m);
+	struct baseline *b = m->record;
 
 	if (b == NULL || b->ratified == ratified)
 		return;
@@ -622,7 +604,7 @@ void persist_ratified(const struct managed *m, bool ratified)
 void persist_sent(const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
 		  const uint64_t over[RESOURCE_COUNT])
 {
-	struct baseline *b = record_of(m);
+	struct baseline *b = m->record;
 
 	if (b == NULL || (memcmp(b->sent, sent, sizeof b->sent) == 0 &&
 			  memcmp(b->sent_over, over, sizeof b->sent_over) == 0))
@@ -637,7 +619,7 @@ void persist_sent(const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
 
 void persist_none_late(const struct managed *m)
 {
-	struct baseline *b = record_of(m);
+	struct baseline *b = m->record;
 
 	for (enum resource r = 0; b != NULL && r < RESOURCE_COUNT; r++)
 		if (b->sent_before[r] != 0 && b->sent[r] == b->sent_over[r]) {
@@ -648,49 +630,46 @@ void persist_none_late(const struct managed *m)
 
 uint64_t persist_original_request(const struct managed *m, enum resource r, uint64_t present)
 {
-	const struct baseline *b = record_of(m);
+	const struct baseline *b = m->record;
 
 	return b != NULL && b->request[r] != 0 ? b->request[r] : present;
 }
 
 uint64_t persist_original_limit(const struct managed *m, enum resource r, uint64_t present)
 {
-	const struct baseline *b = record_of(m);
+	const struct baseline *b = m->record;
 
 	if (b == NULL)
 		return present;
 	return limit_amount(&b->limits, r);
 }
 
-bool persist_has_pod(const struct records *records, const char *uid)
+/* Of the pod or of a container of it; NULL: none. */
+static struct baseline *record_of_pod(const struct records *r, const char *uid)
 {
 	char prefix[RECORD_NAME_MAX];
 	size_t len;
 
 	pod_key(uid, NULL, prefix);
 	len = strlen(prefix);
-	for (size_t i = 0; i < records->baselines.count; i++)
-		if (strncmp(records->baselines.items[i].key, prefix, len) == 0 &&
-		    strchr("/", records->baselines.items[i].key[len]) != NULL)
-			return true;
-	return false;
+	for (size_t i = 0; i < r->baselines.count; i++)
+		if (strncmp(r->baselines.items[i].key, prefix, len) == 0 &&
+		    strchr("/", r->baselines.items[i].key[len]) != NULL)
+			return &r->baselines.items[i];
+	return NULL;
+}
+
+bool persist_has_pod(const struct records *records, const char *uid)
+{
+	return record_of_pod(records, uid) != NULL;
 }
 
 void persist_forget_pod(struct records *records, const char *uid)
 {
-	char key[RECORD_NAME_MAX];
-	size_t len;
+	struct baseline *b;
 
-	pod_key(uid, NULL, key);
-	len = strlen(key);
-	for (size_t i = records->baselines.count; i > 0; i--) {
-		char copy[RECORD_NAME_MAX];
-
-		snprintf(copy, sizeof copy, "%s", records->baselines.items[i - 1].key);
-		if (strncmp(copy, key, len) == 0 && strchr("/", copy[len]) != NULL &&
-		    baseline_remove(&records->baselines, copy))
-			persist_changed(records);
-	}
+	while ((b = record_of_pod(records, uid)) != NULL)
+		forget(records, b);
 }
 
 /* --- a unit's history: taken from the store, or from a sibling, at its start; put back for the
@@ -908,7 +887,6 @@ void originals_begin(struct managed *m, const struct baseline *record, bool touc
 	m->originals.saved = record != NULL && r->on_disk == r->changes;
 	m->originals.recorded = record != NULL;
 	m->originals.touched = touched;
-	m->originals.boost_base_milli = record != NULL ? record->boost_base_milli : 0;
 	m->originals.boost_change = r->on_disk == r->changes ? 0 : r->changes;
 }
 

@@ -50,8 +50,12 @@ void persist_free(struct records *r);
 /* They were changed: persist_baselines() saves them. */
 void persist_changed(struct records *r);
 bool persist_is_dirty(const struct records *r);
-/* Adds or replaces a record: baseline_put(). It is written by persist_baselines(). */
-int persist_put(struct records *r, const struct baseline *b);
+/* A new entry gets the record of its key, if there is one; one that ends leaves it. */
+void persist_enter(struct managed *m);
+void persist_leave(struct managed *m);
+/* Adds a record: baseline_put(). What is alike in all is filled in. Written by persist_baselines().
+ */
+int persist_put(struct records *r, struct baseline *b);
 /* restore_set() with these records, which are written after it. */
 int persist_restore(struct records *records, const struct restore *how, const char *name,
 		    restore_each_fn *each, void *arg);
@@ -77,7 +81,7 @@ void persist_originals_found(struct records *records);
 /* It was attached to its cgroup: its record, if any, names that cgroup. */
 void persist_follow(const struct managed *m, uint64_t period_usec);
 /* Records the originals of a pod level that come from another source than its cgroup. */
-void persist_level(const struct managed *m, const struct limits *was);
+void persist_level(struct managed *m, const struct limits *was);
 /* Records the originals of a unit that may be written to. */
 void persist_baseline(struct managed *m, const struct arrival *a);
 /* systemd has reported what it held before vscaled: corrects originals that were recorded on a
@@ -86,9 +90,6 @@ void persist_stored(const struct managed *m);
 /* Gives changed records to the saver; until they are on disk, new units are not written to. When it
  * returns the runtime folder has them: nothing is sent that a restart would take for another's. */
 void persist_baselines(struct records *records);
-/* Its record, borrowed; NULL: it has none. */
-const struct baseline *persist_record(const struct managed *m);
-bool persist_has(const struct managed *m);
 /* Records whether the pod's spec holds values that vscaled sent. */
 void persist_ratified(const struct managed *m, bool ratified);
 /* Records what is sent to the API server, and what the spec has at that time. What was sent before

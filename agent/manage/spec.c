@@ -43,7 +43,7 @@ void limits_as_spec(struct limits *l, uint64_t spec_milli)
 
 bool spec_sent_by_us(const struct managed *m, enum resource r, uint64_t value)
 {
-	const struct baseline *b = persist_record(m);
+	const struct baseline *b = m->record;
 	const struct kube_container *c = pod_spec_of(m);
 	bool present = c != NULL && value == c->spec.limit[r];
 	enum value_owner owner = present ? kube_owner(c, KUBE_LEAF_LIMIT(r)) : OWNER_UNKNOWN;

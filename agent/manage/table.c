@@ -7,6 +7,7 @@
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/node_memory.h"
+#include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
@@ -21,6 +22,7 @@ static void managed_free(struct managed *m)
 	if (m == NULL)
 		return;
 	managed_close(m);
+	persist_leave(m);
 	control_drop(&m->control);
 	free(m->name);
 	free(m->unit);
@@ -105,6 +107,7 @@ struct managed *managed_new(struct unit_table *t, const struct managed_names *na
 		managed_free(m);
 		return NULL;
 	}
+	persist_enter(m);
 	return m;
 }
 

@@ -166,21 +166,20 @@ static struct limits goes_back(const struct managed *m)
 }
 
 /* The values to restore are the owner's from before the first write, unless they are on record. */
-static bool note_originals(struct pod *p, const struct managed *m, const struct kube_container *c,
-			   const struct limits *l)
+static bool note_originals(struct pod *p, const struct managed *m, size_t k, const struct limits *l)
 {
+	struct managed *owner = p->members[k].managed;
+	const struct kube_container *c = &p->spec->containers[k];
 	char key[RECORD_NAME_MAX], shown[RECORD_NAME_MAX];
-	const struct baseline b = {
+	struct baseline b = {
 		.key = key,
 		.limits = *l,
 		.props = m->unit != NULL ? props_of_limits(l) : PROPS_NONE,
-		.high = BASELINE_HIGH_LOWERED,
-		.high_before = l->mem_high,
 		.cgroup_inode = cg_id(m->cgroup.cg),
-		.saved_realtime_usec = p->pods->wake->now_real,
 		.cgroup = m->cgroup.path,
 		.unit = m->unit,
 		.shown = shown,
+		.holder = owner != NULL ? &owner->record : NULL,
 	};
 
 	pod_key(p->spec->uid, c->name, key);
@@ -257,7 +256,7 @@ static void release(struct pod *p, size_t i, size_t k)
 	unit_brake_off(m);
 	back = goes_back(m);
 	limits_as_spec(&back, c->spec.limit[RESOURCE_CPU]);
-	if (touched && !note_originals(p, m, c, &back))
+	if (touched && !note_originals(p, m, k, &back))
 		return; /* no memory: the next search tries again */
 	event_tell(EVENT_CGROUP_RELEASED, .who = message_who(m), .detail = c->name);
 	if (touched)
@@ -306,7 +305,7 @@ static bool pod_out_of_reach(const struct managed *m, const char *path)
 /* The cgroup on record; NULL: none. */
 static const char *recorded_cgroup(const struct managed *m)
 {
-	const struct baseline *b = persist_record(m);
+	const struct baseline *b = m->record;
 
 	return b != NULL ? b->cgroup : NULL;
 }
@@ -568,7 +567,7 @@ static void find_level(struct pod *p, const struct pod_children *all)
 		await(p, p->path);
 		return;
 	}
-	if (!persist_has(m) && pod_recover_level(p, &stands, &was))
+	if (m->record == NULL && pod_recover_level(p, &stands, &was))
 		persist_level(m, &was);
 	managed_start(m, &m->container.rule.rule, &a);
 	p->concerned = true;
@@ -704,7 +703,7 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 	m->container.attach = ATTACH_CONFIRMED;
 	if (guessed) {
 		/* The API server has not confirmed it yet. */
-		m->container.attach = persist_has(m) ? ATTACH_GUESSED : ATTACH_GUESSED_NEW;
+		m->container.attach = m->record != NULL ? ATTACH_GUESSED : ATTACH_GUESSED_NEW;
 		m->container.found = stands;
 	}
 	managed_start(m, &m->container.rule.rule, &a);
@@ -854,7 +853,7 @@ static void note_unfound(struct pod *p, size_t i, enum unfound u)
 			   .detail = state_rows[unfound_why[u]].text);
 	pod_warn_unmanaged(p, "CgroupMissing", unfound_why[u]);
 	/* Sized by an earlier release of vscaled. */
-	if (u == UNFOUND_PROCESS && persist_has(m) && !m->hand_back.done)
+	if (u == UNFOUND_PROCESS && m->record != NULL && !m->hand_back.done)
 		lifecycle_release(m, unfound_why[u]);
 }
 

@@ -67,11 +67,9 @@ static int put_record(struct managed *m, const struct kube_container *c,
 			   .cpu_period_usec = CPU_PERIOD_USEC,
 			   .mem_max = LIMIT_MAX,
 			   .mem_high = LIMIT_MAX},
-		.high = BASELINE_HIGH_LOWERED,
-		.high_before = LIMIT_MAX,
-		.saved_realtime_usec = m->wake->now_real,
 		.shown = m->name,
 		.ratified = 1,
+		.holder = &m->record,
 	};
 	uint64_t limit[RESOURCE_COUNT];
 
@@ -144,7 +142,7 @@ bool pod_recovered(const struct pod *p)
 		const struct managed *m = p->members[i].managed;
 		bool attached = m != NULL && m->control.started_at != 0;
 
-		if (m != NULL && persist_has(m) && !attached)
+		if (m != NULL && m->record != NULL && !attached)
 			return false;
 		any |= attached;
 	}
@@ -160,7 +158,7 @@ void pod_recover(struct pod *p)
 
 		/* Mode Off too: it is to be handed back, or may be turned on later. */
 		if (m != NULL && m->container.annotated && m->control.started_at == 0 &&
-		    m->originals.trust != ORIGINALS_ACCEPTED && !persist_has(m))
+		    m->originals.trust != ORIGINALS_ACCEPTED && m->record == NULL)
 			recover(p, i);
 	}
 }

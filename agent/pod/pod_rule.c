@@ -115,7 +115,7 @@ static void not_ours(struct pod *p, size_t i, enum state_reason why)
 	if (p->ending)
 		unit_update_blocked(member->managed);
 	else if (managed_state(member->managed) != UNIT_UNMANAGED ||
-		 (was_ours && persist_has(member->managed)))
+		 (was_ours && member->managed->record != NULL))
 		/* Sized before it had to be left alone, or until now. */
 		lifecycle_release(member->managed, why);
 }

@@ -161,7 +161,7 @@ void pod_spec_first(struct managed *m)
 {
 	const struct kube_container *c = pod_spec_of(m);
 
-	if (!persist_has(m) || c == NULL)
+	if (m->record == NULL || c == NULL)
 		return;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		uint64_t original = m->control.resource[r].original;

@@ -738,26 +738,6 @@ static int targets_of(const struct restore *r, const struct baseline_set *set, c
 	return 0;
 }
 
-/* Finished records go only after the last use of all: they move when one is removed. */
-static int remove_finished(struct baseline_set *set, const struct target_list *l,
-			   const bool *finished)
-{
-	char **keys = calloc(l->count + 1, sizeof(*keys));
-	int r = keys ? 0 : -ENOMEM;
-
-	for (size_t i = 0; r == 0 && i < l->count; i++) {
-		keys[i] = finished[i] ? strdup(l->items[i].baseline->key) : NULL;
-		r = finished[i] && !keys[i] ? -ENOMEM : 0;
-	}
-	for (size_t i = 0; keys && i < l->count; i++) {
-		if (r == 0 && keys[i])
-			baseline_remove(set, keys[i]);
-		free(keys[i]);
-	}
-	free(keys);
-	return r;
-}
-
 /* Restores one record; true: the record is no longer needed. */
 static bool restore_target(const struct restore *r, const struct restore_target *t,
 			   restore_each_fn *each, void *arg)
@@ -779,14 +759,14 @@ int restore_set(const struct restore *r, struct baseline_set *set, const char *n
 		restore_each_fn *each, void *arg)
 {
 	OWN(drop_targets) struct target_list targets = {0};
-	OWN(drop_free) bool *finished = NULL;
+	OWN(drop_free) bool *finished = NULL; /* by the place in the set */
 	int e = targets_of(r, set, name, &targets);
 
 	if (e < 0)
 		return e;
 	if (name && targets.count == 0)
 		return -ENOENT;
-	finished = calloc(targets.count + 1, sizeof(*finished));
+	finished = calloc(set->count + 1, sizeof(*finished));
 	if (!finished)
 		return -ENOMEM;
 	for (size_t i = 0; i < targets.count; i++)
@@ -794,10 +774,16 @@ int restore_set(const struct restore *r, struct baseline_set *set, const char *n
 		    is_whole_pod(targets.items[i].baseline->key))
 			restore_grow(r, &targets.items[i]);
 	for (size_t i = targets.count; i-- > 0;) {
-		if (!targets.items[i].grow_only)
-			finished[i] = restore_target(r, &targets.items[i], each, arg);
+		const struct restore_target *t = &targets.items[i];
+
+		if (!t->grow_only)
+			finished[t->baseline - set->items] = restore_target(r, t, each, arg);
 	}
-	return remove_finished(set, &targets, finished);
+	/* Only after the last use of all: the records behind one that goes move. */
+	for (size_t i = set->count; i-- > 0;)
+		if (finished[i])
+			baseline_remove(set, &set->items[i]);
+	return 0;
 }
 
 int restore_lift(const struct restore *r, struct baseline_set *set)

@@ -64,10 +64,17 @@ static const struct record_layout layouts[VERSION + 1] = {
 	[VERSION] = {fields, ARRAY_SIZE(fields), sizeof(struct baseline)},
 };
 
+static void drop_baseline(struct baseline *b)
+{
+	if (b->holder != NULL)
+		*b->holder = NULL;
+	record_clear(&layouts[VERSION], b);
+}
+
 void baseline_set_free(struct baseline_set *s)
 {
 	for (size_t i = 0; i < s->count; i++)
-		record_clear(&layouts[VERSION], &s->items[i]);
+		drop_baseline(&s->items[i]);
 	free(s->items);
 	*s = (struct baseline_set){0};
 }
@@ -75,6 +82,14 @@ void baseline_set_free(struct baseline_set *s)
 struct baseline *baseline_find(const struct baseline_set *s, const char *key)
 {
 	return sorted_array_find(s->items, s->count, sizeof *s->items, key);
+}
+
+/* They have moved. */
+static void tell_holders(struct baseline_set *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->items[i].holder != NULL)
+			*s->items[i].holder = &s->items[i];
 }
 
 /* Room for one at the place; the item is left empty. */
@@ -105,11 +120,6 @@ static int copy_text(const char *from, char **ret)
 	return *ret != NULL ? 0 : -ENOMEM;
 }
 
-static void drop_baseline(struct baseline *b)
-{
-	record_clear(&layouts[VERSION], b);
-}
-
 static int copy_record(const struct baseline *b, struct baseline *ret)
 {
 	const char *const from[] = {b->key, b->cgroup, b->unit, b->shown};
@@ -128,37 +138,32 @@ int baseline_put(struct baseline_set *s, const struct baseline *b)
 {
 	OWN(drop_baseline) struct baseline copy = {0};
 	struct baseline *item;
-	size_t at;
 	int r = copy_record(b, &copy);
+	size_t at;
 
+	copy.holder = NULL;
 	if (r < 0)
 		return r;
 	item = baseline_find(s, copy.key);
-	if (item == NULL) {
-		at = sorted_array_position(s->items, s->count, sizeof *s->items, copy.key);
-		r = make_room(s, at);
-		if (r < 0)
-			return r;
-		item = &s->items[at];
-	}
+	at = sorted_array_position(s->items, s->count, sizeof *s->items, copy.key);
+	r = item == NULL ? make_room(s, at) : 0;
+	if (r < 0)
+		return r;
+	item = &s->items[at];
+	copy.holder = item->holder != NULL ? item->holder : b->holder;
 	record_clear(&layouts[VERSION], item);
 	*item = copy;
 	copy = (struct baseline){0};
+	tell_holders(s);
 	return 0;
 }
 
-bool baseline_remove(struct baseline_set *s, const char *key)
+void baseline_remove(struct baseline_set *s, struct baseline *b)
 {
-	struct baseline *item = baseline_find(s, key);
-	size_t at;
-
-	if (item == NULL)
-		return false;
-	at = (size_t)(item - s->items);
-	record_clear(&layouts[VERSION], item);
-	memmove(item, item + 1, (s->count - at - 1) * sizeof *item);
+	drop_baseline(b);
+	memmove(b, b + 1, (size_t)(s->items + s->count - b - 1) * sizeof *b);
 	s->count--;
-	return true;
+	tell_holders(s);
 }
 
 int baseline_encode(const struct baseline_set *s, char **ret, size_t *ret_len)

@@ -42,6 +42,8 @@ struct baseline {
 	uint64_t boost_base_milli; /* the limit to return to after the startup boost in force; 0: no
 				    * boost
 				    */
+	/* What points to it, and follows it: records move when others come and go. Not stored. */
+	struct baseline **holder;
 };
 
 #define BASELINE_UNIT_PREFIX "unit:"
@@ -65,11 +67,12 @@ void baseline_set_free(struct baseline_set *s);
 
 /* Borrowed until the set changes; NULL when there is none. */
 struct baseline *baseline_find(const struct baseline_set *s, const char *key);
-/* Adds or replaces; b stays the caller's, its texts are copied. -EINVAL for a key that is empty or
- * longer than RECORD_NAME_MAX, -ENOSPC beyond BASELINE_COUNT_MAX, -ENOMEM. */
+/* Adds or replaces; b stays the caller's, its texts are copied. A holder stays the record's.
+ * -EINVAL for a key that is empty or longer than RECORD_NAME_MAX, -ENOSPC beyond
+ * BASELINE_COUNT_MAX, -ENOMEM. */
 int baseline_put(struct baseline_set *s, const struct baseline *b);
-/* False when there was none. */
-bool baseline_remove(struct baseline_set *s, const char *key);
+/* Of the set; its holder is NULL then. */
+void baseline_remove(struct baseline_set *s, struct baseline *b);
 
 /* The body of the state file; *ret is owned. -ENOMEM. */
 int baseline_encode(const struct baseline_set *s, char **ret, size_t *ret_len);

@@ -142,7 +142,7 @@ void units_forget(struct unit_table *t)
 		if (m->kind != UNIT_KIND_UNIT || !unseen_for_good(m))
 			continue;
 		/* systemd may still store vscaled's values for the next start of a service. */
-		if (!is_scope(m) && persist_has(m)) {
+		if (!is_scope(m) && m->record != NULL) {
 			lifecycle_release(m, STATE_NOT_SEEN);
 		} else {
 			persist_forget(m);

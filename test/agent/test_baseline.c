@@ -40,7 +40,6 @@ static void test_set(void)
 	struct baseline b = sample("unit:b.service");
 
 	CHECK(baseline_find(&s, "unit:b.service") == NULL);
-	CHECK(!baseline_remove(&s, "unit:b.service"));
 	CHECK_EQ(baseline_put(&s, &b), 0);
 	b.key = (char *)"unit:c.service";
 	CHECK_EQ(baseline_put(&s, &b), 0);
@@ -56,12 +55,50 @@ static void test_set(void)
 	CHECK_EQ(baseline_put(&s, baseline_find(&s, "unit:a.service")), 0);
 	CHECK_EQ(s.count, 3);
 	CHECK_EQ(baseline_find(&s, "unit:a.service")->cgroup_inode, 2);
-	CHECK(baseline_remove(&s, "unit:b.service"));
+	baseline_remove(&s, baseline_find(&s, "unit:b.service"));
 	CHECK(baseline_find(&s, "unit:b.service") == NULL);
 	CHECK(baseline_find(&s, "unit:c.service") != NULL);
 	CHECK_EQ(s.count, 2);
 	b.key = (char *)"";
 	CHECK_EQ(baseline_put(&s, &b), -EINVAL);
+}
+
+/* What points to a record follows it when others come and go, also from a replacement, and is NULL
+ * once it is gone. */
+static void test_holder(void)
+{
+	struct baseline_set s = {0};
+	struct baseline *held[3], b = sample("unit:b.service");
+	char key[32];
+
+	b.holder = &held[1];
+	CHECK_EQ(baseline_put(&s, &b), 0);
+	CHECK(held[1] == &s.items[0]);
+	b.holder = &held[0];
+	b.key = (char *)"unit:a.service";
+	CHECK_EQ(baseline_put(&s, &b), 0);
+	CHECK(held[0] == &s.items[0] && held[1] == &s.items[1]);
+	b.holder = NULL;
+	b.cgroup_inode = 2;
+	CHECK_EQ(baseline_put(&s, &b), 0);
+	CHECK_EQ(held[0]->cgroup_inode, 2);
+	b.key = key;
+	b.holder = &held[2];
+	for (int i = 0; i < 100; i++) {
+		snprintf(key, sizeof key, "unit:%d.service", i);
+		CHECK_EQ(baseline_put(&s, &b), 0);
+		CHECK_STR(held[0]->key, "unit:a.service");
+		CHECK_STR(held[1]->key, "unit:b.service");
+		CHECK_STR(held[2]->key, key);
+		baseline_find(&s, key)->holder = NULL;
+	}
+	baseline_remove(&s, baseline_find(&s, "unit:7.service"));
+	CHECK_STR(held[1]->key, "unit:b.service");
+	baseline_remove(&s, held[0]);
+	CHECK(held[0] == NULL);
+	CHECK_STR(held[1]->key, "unit:b.service");
+	baseline_set_free(&s);
+	CHECK(held[1] == NULL);
 }
 
 #define LINE_COMMON(key)                                                                           \
@@ -165,7 +202,7 @@ static void test_pod(void)
 	CHECK_EQ(back.items[1].ratified, 1);
 	CHECK_EQ(back.items[1].request[RESOURCE_MEMORY], 256 * MIB);
 	CHECK_EQ(back.items[2].ratified, 0);
-	CHECK(baseline_remove(&back, "pod:0b1c/app"));
+	baseline_remove(&back, baseline_find(&back, "pod:0b1c/app"));
 	b.shown = malloc(RECORD_NAME_MAX + 2);
 	memset(b.shown, 'x', RECORD_NAME_MAX + 1);
 	b.shown[RECORD_NAME_MAX + 1] = '\0';
@@ -352,6 +389,7 @@ static void test_file(void)
 int main(void)
 {
 	test_set();
+	test_holder();
 	test_text();
 	test_refused();
 	test_pod();

@@ -214,7 +214,7 @@ static void test_killed_in_a_stall(void)
 	rig_pid1_stop(&r);
 	CHECK_EQ(rig_start(&r), 0);
 	rig_run(&r, 2, NULL);
-	record = persist_record(first(&r));
+	record = first(&r)->record;
 	CHECK(record != NULL && record->sent[RESOURCE_MEMORY] == newer[RESOURCE_MEMORY]);
 	CHECK(record != NULL && record->sent_over[RESOURCE_MEMORY] == over[RESOURCE_MEMORY]);
 	CHECK(record != NULL && record->sent[RESOURCE_CPU] == newer[RESOURCE_CPU]);

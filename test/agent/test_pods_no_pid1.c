@@ -162,7 +162,7 @@ static void test_lowered_before(void)
 	CHECK_EQ(managed_state(m), UNIT_UNMANAGED);
 	CHECK(managed_reason_text(m) != NULL &&
 	      strstr(managed_reason_text(m), "/run/systemd") != NULL);
-	CHECK(persist_has(m));
+	CHECK(m->record != NULL);
 	CHECK_EQ(r.restore_calls, 0);
 	CHECK_EQ(app->props.mem_max, stored);
 	/* It is left alone from then on. */
@@ -242,7 +242,7 @@ static void test_restarted_since(void)
 	replace_agent(&r, p);
 	rig_run(&r, 10, pods_burn_20);
 	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_UNMANAGED);
-	CHECK(persist_has(pods_of(&r, "default/web-0/app")));
+	CHECK(pods_of(&r, "default/web-0/app")->record != NULL);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
 	end_with_level(&r, p);
 }
