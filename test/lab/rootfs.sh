@@ -24,6 +24,8 @@ userland()
 	sources=("deb $m $suite main")
 	[ -z "$s" ] || sources+=("deb $s $suite-security main")
 	include=$(tr -s ' \n\t' ',' <<<"$GUEST_PACKAGES ${SUITE_PACKAGES[$suite]}")
+	# Without our descriptors (locks, a test's log): from 10 on, dash cannot redirect to one, as apt's
+	# shell there is told to.
 	# shellcheck disable=SC2016  # mmdebstrap's shell expands $1, the new root
 	mmdebstrap --include="${include%,}" "${@:3}" \
 		--aptopt='Apt::Install-Recommends "false"' \
@@ -31,7 +33,7 @@ userland()
 		--dpkgopt='path-exclude=/usr/share/locale/*' \
 		--dpkgopt='path-exclude=/usr/share/doc/*' \
 		--customize-hook='rm -rf $1/var/lib/apt/lists/* $1/var/cache/apt/*' \
-		"$suite" "$out" "${sources[@]}"
+		"$suite" "$out" "${sources[@]}" 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 }
 
 # rootfs_build SUITE OUT.tar: of another architecture the packages are only unpacked, over a userland of
