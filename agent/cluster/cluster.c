@@ -56,7 +56,6 @@ static void on_list_begin(void *ctx)
 
 	c->list_bad = false;
 	c->here = false;
-	cluster_room_list(c, false);
 	pods_list_begin(c->pods);
 }
 
@@ -64,7 +63,7 @@ static void on_list_end(void *ctx)
 {
 	struct cluster *c = ctx;
 
-	cluster_room_list(c, true);
+	cluster_room_list_end(c);
 	pods_list_end(c->pods, !c->list_bad);
 }
 
@@ -240,7 +239,6 @@ void cluster_free(struct cluster *c)
 	cluster_kin_free(c);
 	cluster_past_free(c);
 	cluster_recreate_free(c);
-	cluster_room_free(c);
 	reporter_free(c->reporter);
 	recorder_free(c->recorder);
 	kube_client_free(c->client);

@@ -47,7 +47,6 @@ struct namespace_table {
 
 struct pod_bounds;
 struct recreate;
-struct room;
 /* What the other pods of one workload publish. */
 struct cluster_kin;
 /* What a Prometheus server is asked for. */
@@ -72,13 +71,13 @@ struct cluster {
 	size_t kin_count;
 	struct cluster_past *past;    /* owned; NULL: none is configured */
 	struct recreate *recreate;    /* owned; NULL: not used yet */
-	struct room *room;            /* owned; NULL: no pod yet */
 	struct kube_node node_object; /* cluster_node_of() */
 	struct refresh node_list;
 	struct refresh namespaces_list;
 	uint32_t namespaces_failed; /* lists, in all */
 	uint32_t denied;            /* kinds (1 << refresh_kind) whose missing right was reported */
 	uint64_t random;            /* of the waits before their lists */
+	bool room_changed;          /* requests have ended */
 	bool list_bad;              /* something of the list that comes in could not be read */
 	bool here;            /* one of the pods that were listed has a cgroup on this machine */
 	usec_t search_at;     /* of the kubelet's root, not before ... */
@@ -183,11 +182,10 @@ void cluster_room_sent(struct cluster *c, const struct kube_pod *pod,
  * room. 0 also while the Node or another pod's deferred resize is not known to leave any. */
 uint64_t cluster_room_left(const struct cluster *c, const struct kube_pod *pod, enum resource r);
 void cluster_room_gone(struct cluster *c, const char *uid);
-/* A list begins, or its end: what it lacked is gone. */
-void cluster_room_list(struct cluster *c, bool end);
+/* What the list lacked is gone. */
+void cluster_room_list_end(struct cluster *c);
 /* After every sample. */
 void cluster_room_tick(struct cluster *c);
-void cluster_room_free(struct cluster *c);
 
 /* --- cluster_recreate.c: evictions, in mode InPlaceOrRecreate */
 /* At each review. */

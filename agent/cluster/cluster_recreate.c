@@ -28,13 +28,6 @@
 /* Of an agent that runs in no pod; agent/deploy makes it. */
 #define NAMESPACE_DEFAULT "vscaled"
 
-/* A pod of this node that was asked about and not evicted. */
-struct refusal {
-	char uid[REPORT_UID_MAX];
-	usec_t retry_at;
-	enum recreate_answer told; /* reported last; RECREATE_EVICT: nothing */
-};
-
 /* Begins zeroed; does not move while a request is under way. */
 struct lease {
 	struct cluster *cluster;
@@ -53,37 +46,18 @@ struct recreate {
 	usec_t evicted_at;                 /* the last one of this node, or the agent's start */
 	usec_t next_at;                    /* nothing is sent before */
 	bool denied;                       /* without the right, and that was reported */
-	struct refusal *refusals;          /* owned; a node has 250 pods */
-	size_t refusal_count;
 };
 
-static struct refusal *find_refusal(const struct recreate *r, const char *uid)
+/* The pod is asked about again after this time. p NULL: it is gone. */
+static void put_off(const struct cluster *c, struct pod *p, usec_t wait)
 {
-	for (size_t i = 0; i < r->refusal_count; i++)
-		if (strcmp(r->refusals[i].uid, uid) == 0)
-			return &r->refusals[i];
-	return NULL;
+	if (p != NULL)
+		p->evict.retry_at = c->wake->now + wait;
 }
 
-/* The pod is asked about again after this time. NULL: no memory; nothing is sent until then. */
-static struct refusal *put_off(struct cluster *c, const char *uid, usec_t wait)
+static struct pod *asked(const struct cluster *c)
 {
-	struct recreate *r = c->recreate;
-	struct refusal *f = find_refusal(r, uid);
-
-	if (f == NULL) {
-		f = reallocarray(r->refusals, r->refusal_count + 1, sizeof *f);
-		if (f == NULL) {
-			r->next_at = c->wake->now + wait;
-			return NULL;
-		}
-		r->refusals = f;
-		f += r->refusal_count++;
-		*f = (struct refusal){0};
-		snprintf(f->uid, sizeof f->uid, "%s", uid);
-	}
-	f->retry_at = c->wake->now + wait;
-	return f;
+	return pods_find(c->pods, c->recreate->uid);
 }
 
 static bool is_replicated(const char *owner)
@@ -99,7 +73,6 @@ static bool is_replicated(const char *owner)
 
 static void fill(const struct cluster *c, const struct pod *p, struct recreate_pod *ret)
 {
-	const struct refusal *refused = find_refusal(c->recreate, p->spec->uid);
 	usec_t lacking = 0;
 
 	*ret = (struct recreate_pod){
@@ -107,7 +80,7 @@ static void fill(const struct cluster *c, const struct pod *p, struct recreate_p
 			      !p->spec->mirror,
 		.infeasible_since = reporter_infeasible_since(c->reporter, p->spec->uid),
 		.evicted_on_node = c->recreate->evicted_at,
-		.retry_at = refused != NULL ? refused->retry_at : 0,
+		.retry_at = p->evict.retry_at,
 	};
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct managed *m = p->members[i].managed;
@@ -126,15 +99,15 @@ static void fill(const struct cluster *c, const struct pod *p, struct recreate_p
 }
 
 /* Reported once per pod and reason. */
-static void refused(struct cluster *c, const struct pod *p, enum recreate_answer why, usec_t wait,
+static void refused(struct cluster *c, struct pod *p, enum recreate_answer why, usec_t wait,
 		    const char *detail)
 {
-	struct refusal *f = put_off(c, p->spec->uid, wait);
 	char text[NOTE_TEXT_MAX];
 
-	if (f == NULL || f->told == why)
+	put_off(c, p, wait);
+	if (p->evict.told == why)
 		return;
-	f->told = why;
+	p->evict.told = why;
 	snprintf(text, sizeof text, "%s%s%s", recreate_texts[why], detail[0] != '\0' ? ": " : "",
 		 detail);
 	event_tell(EVENT_EVICTION_REFUSED, .who = message_pod(p->spec), .detail = text);
@@ -165,12 +138,11 @@ static void on_evicted(void *arg, const struct kube_answer *a)
 	struct recreate *r = c->recreate;
 	struct kube_status status;
 	struct report_answer answer = reporter_classify(a, &status);
-	const struct pod *p;
+	struct pod *p = asked(c);
 
 	r->call = NULL;
 	daemon_wake(c->wake);
-	p = pods_find(c->pods, r->uid);
-	put_off(c, r->uid, answer.kind == REPORT_ANSWER_FORBIDDEN ? DENIED_USEC : REFUSED_USEC);
+	put_off(c, p, answer.kind == REPORT_ANSWER_FORBIDDEN ? DENIED_USEC : REFUSED_USEC);
 	/* Without the answer it is not known whether the pod was evicted. */
 	if (a->error != 0 || answer.kind == REPORT_ANSWER_OK)
 		r->evicted_at = c->wake->now;
@@ -189,7 +161,7 @@ static void on_evicted(void *arg, const struct kube_answer *a)
 	/* 404, 409: it has gone by itself. */
 }
 
-static void evict(struct cluster *c, const struct pod *p)
+static void evict(struct cluster *c, struct pod *p)
 {
 	OWN(drop_free) char *body = kube_encode_eviction(p->spec);
 	char path[640];
@@ -199,7 +171,7 @@ static void evict(struct cluster *c, const struct pod *p)
 		 p->spec->name);
 	if (body == NULL ||
 	    c->port.start(c->port.ctx, &request, on_evicted, c, &c->recreate->call) < 0)
-		put_off(c, p->spec->uid, FAILED_USEC);
+		put_off(c, p, FAILED_USEC);
 }
 
 /* Its owner may have changed the mode since the list was sent, and its need may be gone. */
@@ -220,14 +192,14 @@ static bool is_still_needed(const struct cluster *c, const struct pod *p)
 static void on_leased(struct cluster *c, enum recreate_answer answer, bool no_right,
 		      const char *detail)
 {
-	const struct pod *p = pods_find(c->pods, c->recreate->uid);
+	struct pod *p = asked(c);
 
 	daemon_wake(c->wake);
 	if (no_right)
 		denied(c, DENIED_USEC);
 	else if (p == NULL || answer == RECREATE_ANSWER_COUNT ||
 		 (answer == RECREATE_EVICT && !is_still_needed(c, p)))
-		put_off(c, c->recreate->uid, FAILED_USEC);
+		put_off(c, p, FAILED_USEC);
 	else if (answer == RECREATE_EVICT)
 		evict(c, p);
 	else
@@ -366,7 +338,7 @@ static int see(void *arg, struct kube_pod *pod)
 	return 0;
 }
 
-static void list(struct cluster *c, const struct pod *p, const char *token);
+static void list(struct cluster *c, struct pod *p, const char *token);
 
 /* Adds one list to the workload. ret: the token for the next one. */
 static int take_list(struct cluster *c, const struct pod *p, const struct kube_answer *a,
@@ -385,14 +357,13 @@ static void on_listed(void *arg, const struct kube_answer *a)
 {
 	struct cluster *c = arg;
 	struct recreate *r = c->recreate;
-	const struct pod *p;
+	struct pod *p = asked(c);
 	enum recreate_answer answer;
 	char token[TOKEN_MAX];
 
 	r->call = NULL;
 	daemon_wake(c->wake);
-	p = pods_find(c->pods, r->uid);
-	put_off(c, r->uid, FAILED_USEC);
+	put_off(c, p, FAILED_USEC);
 	if (p == NULL || a->error != 0 || a->status != 200 || take_list(c, p, a, token) < 0)
 		return;
 	if (token[0] != '\0') {
@@ -407,7 +378,7 @@ static void on_listed(void *arg, const struct kube_answer *a)
 }
 
 /* token "": from the beginning. */
-static void list(struct cluster *c, const struct pod *p, const char *token)
+static void list(struct cluster *c, struct pod *p, const char *token)
 {
 	char selector[CLUSTER_SELECTOR_BYTES], path[CLUSTER_SELECTOR_BYTES + TOKEN_MAX + 384];
 	const struct kube_request request = {.method = "GET", .path = path};
@@ -415,20 +386,20 @@ static void list(struct cluster *c, const struct pod *p, const char *token)
 	cluster_selector(p->spec->labels, selector);
 	if (selector[0] == '\0') {
 		/* The list would be that of the namespace. */
-		put_off(c, p->spec->uid, DENIED_USEC);
+		put_off(c, p, DENIED_USEC);
 		return;
 	}
 	snprintf(path, sizeof path, "/api/v1/namespaces/%s/pods?labelSelector=%s&limit=%d%s%s",
 		 p->spec->namespace, selector, PODS_MAX, token[0] != '\0' ? "&continue=" : "",
 		 token);
 	if (c->port.start(c->port.ctx, &request, on_listed, c, &c->recreate->call) < 0)
-		put_off(c, p->spec->uid, FAILED_USEC);
+		put_off(c, p, FAILED_USEC);
 }
 
 void cluster_recreate_tick(struct cluster *c)
 {
 	struct recreate *r = c->recreate;
-	const struct pod *next = NULL;
+	struct pod *next = NULL;
 	usec_t next_retry = 0;
 
 	if (r == NULL) {
@@ -442,11 +413,8 @@ void cluster_recreate_tick(struct cluster *c)
 	if (r->call != NULL || r->lease.call != NULL || c->wake->now < r->next_at ||
 	    !kube_watch_state(c->watch)->healthy)
 		return;
-	for (size_t i = r->refusal_count; i > 0; i--)
-		if (pods_find(c->pods, r->refusals[i - 1].uid) == NULL)
-			r->refusals[i - 1] = r->refusals[--r->refusal_count];
 	for (size_t i = 0; i < c->pods->count; i++) {
-		const struct pod *p = c->pods->items[i];
+		struct pod *p = c->pods->items[i];
 		struct recreate_pod facts;
 		enum recreate_answer answer;
 		usec_t again;
@@ -464,7 +432,7 @@ void cluster_recreate_tick(struct cluster *c)
 	}
 	if (next == NULL)
 		return;
-	snprintf(r->uid, sizeof r->uid, "%s", next->spec->uid);
+	snprintf(r->uid, sizeof r->uid, "%s", next->uid);
 	r->workload = (struct recreate_workload){0, UINT64_MAX};
 	list(c, next, "");
 }
@@ -479,7 +447,6 @@ void cluster_recreate_free(struct cluster *c)
 		c->port.cancel(c->port.ctx, r->call);
 	if (r->lease.call != NULL)
 		c->port.cancel(c->port.ctx, r->lease.call);
-	free(r->refusals);
 	free(r);
 	c->recreate = NULL;
 }

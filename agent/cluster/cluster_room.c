@@ -13,74 +13,36 @@
 #include "agent/manage/wake.h"
 #include "agent/pod/pods.h"
 #include "policy/base/arithmetic.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* A request without an answer may be stored as late as this, or be on its way to the watch. */
 #define SENT_USEC USEC_PER_MIN
 
-struct room_pod {
-	char uid[REPORT_UID_MAX];
-	uint64_t allocated[RESOURCE_COUNT]; /* KUBE_COUNT_ALLOCATED */
-	uint64_t scheduled[RESOURCE_COUNT]; /* KUBE_COUNT_SCHEDULED */
-	uint64_t sent[RESOURCE_COUNT];      /* in a request of vscaled's ... */
-	usec_t sent_until;                  /* ... which counts until then */
-	uint32_t deferred;                  /* RESOURCES_*: waits for more than it has allocated */
-	bool listed;
-	bool known; /* else it could not be read: it may have all there is */
-	/* Of a resize that was deferred. */
-	enum resource lacking;
-	uint64_t lack;   /* 0: nothing */
-	uint64_t others; /* allocated to the other pods at that time */
-};
-
-struct room {
-	struct room_pod *pods; /* owned, in no order */
-	size_t count;
-	bool changed; /* requests have ended */
-};
-
-static struct room_pod *find(const struct room *room, const char *uid)
+/* Its part of the room; NULL: it has none. */
+static struct pod_room *room_of(const struct cluster *c, const char *uid)
 {
-	for (size_t i = 0; i < room->count; i++)
-		if (strcmp(room->pods[i].uid, uid) == 0)
-			return &room->pods[i];
-	return NULL;
+	struct pod *p = pods_entry(c->pods, uid);
+
+	return p != NULL && p->room.counted ? &p->room : NULL;
 }
 
-static struct room_pod *add(struct room *room, const char *uid)
+static void drop(struct cluster *c, struct pod_room *room)
 {
-	struct room_pod *p =
-		reallocarray(room->pods, room->count + 1, sizeof *p); /* a node has 250 */
-
-	if (p == NULL)
-		return NULL;
-	room->pods = p;
-	p += room->count++;
-	*p = (struct room_pod){0};
-	snprintf(p->uid, sizeof p->uid, "%s", uid);
-	return p;
+	c->room_changed |= room->counted;
+	*room = (struct pod_room){.counted = false};
 }
 
-static void drop(struct room *room, struct room_pod *p)
-{
-	*p = room->pods[--room->count];
-	room->changed = true;
-}
-
-static uint64_t others_of(const struct room *room, const struct room_pod *p, enum resource r)
+static uint64_t others_of(const struct cluster *c, const struct pod_room *own, enum resource r)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < room->count; i++)
-		if (&room->pods[i] != p)
-			sum = add_sat(sum, room->pods[i].allocated[r]);
+	for (size_t i = 0; i < c->pods->entry_count; i++)
+		if (&c->pods->entries[i]->room != own)
+			sum = add_sat(sum, c->pods->entries[i]->room.allocated[r]);
 	return sum;
 }
 
 /* The message keeps its numbers until the kubelet tries again. */
-static void note_lack(struct room *room, struct room_pod *p, const struct kube_pod *pod)
+static void note_lack(const struct cluster *c, struct pod_room *p, const struct kube_pod *pod)
 {
 	enum resource lacking;
 	uint64_t lack;
@@ -91,21 +53,18 @@ static void note_lack(struct room *room, struct room_pod *p, const struct kube_p
 		return;
 	p->lacking = lacking;
 	p->lack = lack;
-	p->others = others_of(room, p, lacking);
+	p->others = others_of(c, p, lacking);
 }
 
 /* It is there; NULL: no memory. */
-static struct room_pod *note(struct cluster *c, const char *uid)
+static struct pod_room *note(struct cluster *c, const char *uid)
 {
-	struct room *room = c->room != NULL ? c->room : calloc(1, sizeof *room);
-	struct room_pod *p = room != NULL ? find(room, uid) : NULL;
+	struct pod *p = pods_note(c->pods, uid);
 
-	c->room = room;
-	if (room != NULL && p == NULL)
-		p = add(room, uid);
-	if (p != NULL)
-		p->listed = true;
-	return p;
+	if (p == NULL)
+		return NULL;
+	p->room.counted = true;
+	return &p->room;
 }
 
 void cluster_room_skipped(struct cluster *c, const char *uid)
@@ -115,8 +74,7 @@ void cluster_room_skipped(struct cluster *c, const char *uid)
 
 void cluster_room_put(struct cluster *c, const struct kube_pod *pod)
 {
-	struct room_pod *p = note(c, pod->uid);
-	struct room *room = c->room;
+	struct pod_room *p = note(c, pod->uid);
 
 	if (p == NULL)
 		return;
@@ -125,19 +83,19 @@ void cluster_room_put(struct cluster *c, const struct kube_pod *pod)
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		uint64_t allocated = kube_pod_request(pod, r, KUBE_COUNT_ALLOCATED);
 
-		room->changed |= allocated < p->allocated[r];
+		c->room_changed |= allocated < p->allocated[r];
 		p->allocated[r] = allocated;
 		p->scheduled[r] = kube_pod_request(pod, r, KUBE_COUNT_SCHEDULED);
 		if (pod->pending == RESIZE_DEFERRED && p->scheduled[r] > allocated)
 			p->deferred |= 1u << r;
 	}
-	note_lack(room, p, pod);
+	note_lack(c, p, pod);
 }
 
 void cluster_room_sent(struct cluster *c, const struct kube_pod *pod,
 		       const struct report_patch *patch)
 {
-	struct room_pod *p = c->room != NULL ? find(c->room, pod->uid) : NULL;
+	struct pod_room *p = room_of(c, pod->uid);
 
 	if (p == NULL)
 		return;
@@ -156,15 +114,15 @@ void cluster_room_sent(struct cluster *c, const struct kube_pod *pod,
 
 /* What the other pods leave of the node; 0: less than nothing, one of them waits for it, or what it
  * has is not known. */
-static uint64_t left_by_others(const struct cluster *c, const struct room_pod *own, enum resource r)
+static uint64_t left_by_others(const struct cluster *c, const struct pod_room *own, enum resource r)
 {
 	uint64_t allocated = 0, scheduled = 0, all = c->node_object.allocatable[r], used;
 
-	for (size_t i = 0; i < c->room->count; i++) {
-		const struct room_pod *p = &c->room->pods[i];
+	for (size_t i = 0; i < c->pods->entry_count; i++) {
+		const struct pod_room *p = &c->pods->entries[i]->room;
 		uint64_t sent = c->wake->now < p->sent_until ? p->sent[r] : 0;
 
-		if (p == own)
+		if (p == own || !p->counted)
 			continue;
 		if (!p->known || (p->deferred & (1u << r)))
 			return 0;
@@ -177,7 +135,7 @@ static uint64_t left_by_others(const struct cluster *c, const struct room_pod *o
 
 uint64_t cluster_room_left(const struct cluster *c, const struct kube_pod *pod, enum resource r)
 {
-	const struct room_pod *own = c->room != NULL ? find(c->room, pod->uid) : NULL;
+	const struct pod_room *own = room_of(c, pod->uid);
 	uint64_t left, has = kube_pod_request(pod, r, KUBE_COUNT_SPEC);
 
 	if (own == NULL || cluster_node_of(c) == NULL)
@@ -188,52 +146,36 @@ uint64_t cluster_room_left(const struct cluster *c, const struct kube_pod *pod, 
 
 void cluster_room_gone(struct cluster *c, const char *uid)
 {
-	struct room_pod *p = c->room != NULL ? find(c->room, uid) : NULL;
+	struct pod_room *p = room_of(c, uid);
 
 	if (p != NULL)
-		drop(c->room, p);
+		drop(c, p);
 }
 
-void cluster_room_list(struct cluster *c, bool end)
+void cluster_room_list_end(struct cluster *c)
 {
-	struct room *room = c->room;
-
-	for (size_t i = room != NULL ? room->count : 0; i-- > 0;)
-		if (!end)
-			room->pods[i].listed = false;
-		else if (!room->pods[i].listed)
-			drop(room, &room->pods[i]);
+	for (size_t i = 0; i < c->pods->entry_count; i++)
+		if (!c->pods->entries[i]->life.listed)
+			drop(c, &c->pods->entries[i]->room);
 }
 
-static void retry(struct cluster *c, struct room_pod *r)
+static void retry(struct cluster *c, struct pod *p)
 {
-	const struct pod *p = pods_find(c->pods, r->uid);
-
-	r->lack = 0;
-	if (p == NULL || !reporter_retry(c->reporter, r->uid, c->wake->now))
-		return;
-	pod_bound_all(p);
+	p->room.lack = 0;
+	if (p->spec != NULL && reporter_retry(c->reporter, p->uid, c->wake->now))
+		pod_bound_all(p);
 }
 
 void cluster_room_tick(struct cluster *c)
 {
-	struct room *room = c->room;
-
-	if (room == NULL || !room->changed)
+	if (!c->room_changed)
 		return;
-	room->changed = false;
-	for (size_t i = 0; i < room->count; i++) {
-		struct room_pod *p = &room->pods[i];
+	c->room_changed = false;
+	for (size_t i = 0; i < c->pods->entry_count; i++) {
+		struct pod *p = c->pods->entries[i];
+		const struct pod_room *r = &p->room;
 
-		if (p->lack != 0 && add_sat(others_of(room, p, p->lacking), p->lack) <= p->others)
+		if (r->lack != 0 && add_sat(others_of(c, r, r->lacking), r->lack) <= r->others)
 			retry(c, p);
 	}
-}
-
-void cluster_room_free(struct cluster *c)
-{
-	if (c->room != NULL)
-		free(c->room->pods);
-	free(c->room);
-	c->room = NULL;
 }

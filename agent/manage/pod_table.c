@@ -7,12 +7,19 @@
 #include <stdio.h>
 #include <string.h>
 
+struct pod *pods_entry(const struct pods *pods, const char *uid)
+{
+	for (size_t i = 0; i < pods->entry_count; i++)
+		if (strcmp(pods->entries[i]->uid, uid) == 0)
+			return pods->entries[i];
+	return NULL;
+}
+
 struct pod *pods_find(const struct pods *pods, const char *uid)
 {
-	for (size_t i = 0; i < pods->count; i++)
-		if (strcmp(pods->items[i]->spec->uid, uid) == 0)
-			return pods->items[i];
-	return NULL;
+	struct pod *p = pods_entry(pods, uid);
+
+	return p != NULL && p->spec != NULL ? p : NULL;
 }
 
 struct pod *pods_named(const struct pods *pods, const char *name)

@@ -7,6 +7,7 @@
 #include "agent/restore/restore.h"
 #include "cgroup/kubepods.h"
 #include "cgroup/watch.h"
+#include "policy/report/recreate.h"
 #include "policy/report/rollout.h"
 
 struct managed;
@@ -54,9 +55,45 @@ struct pod_member {
 	uint64_t limit[RESOURCE_COUNT];
 };
 
+/* What lists said of a pod, whether it is sized or not. */
+struct pod_life {
+	bool listed;          /* put since pods_list_begin() */
+	bool absent;          /* the last list lacked it */
+	bool gone;            /* two whole lists, far apart, lacked it */
+	bool sized;           /* originals are lost, and its spec holds limits that vscaled sent */
+	usec_t lacking_since; /* the first whole list that lacked it; 0: the last one had it */
+};
+
+/* Its requests, as they count on the node. Written by agent/cluster. */
+struct pod_room {
+	bool counted;
+	bool known;        /* else it could not be read: it may have all there is */
+	uint32_t deferred; /* RESOURCES_*: waits for more than it has allocated */
+	uint64_t allocated[RESOURCE_COUNT]; /* KUBE_COUNT_ALLOCATED */
+	uint64_t scheduled[RESOURCE_COUNT]; /* KUBE_COUNT_SCHEDULED */
+	uint64_t sent[RESOURCE_COUNT];      /* in a request of vscaled's ... */
+	usec_t sent_until;                  /* ... which counts until then */
+	/* Of a resize that was deferred. */
+	enum resource lacking;
+	uint64_t lack;   /* 0: nothing */
+	uint64_t others; /* allocated to the other pods at that time */
+};
+
+/* Its last eviction that was refused. Written by agent/cluster. */
+struct pod_evict {
+	usec_t retry_at;
+	enum recreate_answer told; /* reported last; RECREATE_EVICT: nothing */
+};
+
+/* A pod of the node: each one that a list or an event named, and each with records. What follows
+ * `spec` is of those that are sized, or were. */
 struct pod {
-	struct pods *pods;          /* the table it is in */
-	struct kube_pod *spec;      /* the newest */
+	struct pods *pods; /* the table it is in */
+	char uid[KUBEPODS_UID_MAX];
+	struct pod_life life;
+	struct pod_room room;
+	struct kube_pod *spec; /* the newest; NULL: it is in no list of what is sized */
+	struct pod_evict evict;
 	struct pod_member *members; /* one per container of the spec */
 	struct managed *level;      /* its own cgroup; NULL: not found yet */
 	char *path;                 /* of its cgroup; NULL: not found yet */
@@ -64,8 +101,6 @@ struct pod {
 	char error[256]; /* what is wrong with its annotations or its namespace's; "": nothing */
 	enum state_reason why; /* why nothing of it is managed; STATE_SIZING: it is */
 	bool sizes;     /* a container of it is to be sized, but for a VerticalPodAutoscaler */
-	bool listed;    /* put since pods_list_begin() */
-	bool absent;    /* the last list lacked it, but its cgroup is there */
 	bool scan;      /* a cgroup may have appeared or be ready */
 	bool newcomers; /* folders are watched for their limits */
 	bool concerned; /* a limit of a container changed: its own has to be computed again */
@@ -75,21 +110,6 @@ struct pod {
 	bool leaving;   /* no longer annotated: forgotten once it is handed back */
 	bool ending;    /* it finished, or is being deleted: sized in its cgroups alone */
 	enum state_reason warned; /* why it is not managed, by the last Event of that */
-};
-
-/* Its spec holds limits that vscaled sent, and its originals may be among the lost ones. */
-struct sized_pod {
-	char uid[KUBEPODS_UID_MAX];
-	bool listed;
-	usec_t lacking_since; /* the first whole list that lacked it; 0: none did */
-};
-
-/* A pod with records that the newest list did not have, or has not had so far. */
-struct absent_pod {
-	char uid[KUBEPODS_UID_MAX];
-	bool listed;
-	bool gone;    /* two whole lists, far apart, lacked it */
-	usec_t since; /* the first whole list that lacked it; 0: none did */
 };
 
 /* A workload of which a share is sized, as seen on this node. */
@@ -111,19 +131,17 @@ struct pods {
 	struct inotify *inotify;
 	struct records *records;
 	struct pod_hooks hooks;
-	struct pod **items; /* owned */
+	struct pod **entries; /* owned: every pod of the node */
+	size_t entry_count;
+	struct pod **items; /* those that have a spec */
 	size_t count;
 	uint64_t last_serial;
 	struct cg *parents[KUBEPODS_PARENTS_MAX]; /* folders in which pods appear, watched; NULL:
 						     none */
 	bool synced;                              /* a list was complete */
-	bool live;               /* the watch is open: changes are reported as they happen */
-	struct sized_pod *sized; /* owned; while originals are lost */
-	size_t sized_count;
-	bool sized_missed;         /* one could not be added: out of memory */
-	bool listing;              /* a list is being received, or ended early */
-	struct absent_pod *absent; /* owned */
-	size_t absent_count;
+	bool live;    /* the watch is open: changes are reported as they happen */
+	bool missed;  /* a pod could not be added: out of memory */
+	bool listing; /* a list is being received, or ended early */
 	struct kube_namespaces namespaces; /* owned */
 	bool namespaces_awaited;           /* they are not known yet: no pod enters the table */
 	bool namespaces_late;              /* pods with a mode of their own enter it all the same */
@@ -139,7 +157,10 @@ struct pods {
 void pod_key(const char *uid, const char *container, char ret[static RECORD_NAME_MAX]);
 /* Is its cgroup there? uid: the one in cgroup names. */
 bool pods_has_cgroup(const struct pods *pods, const char *uid);
+/* Of those that have a spec. */
 struct pod *pods_find(const struct pods *pods, const char *uid);
+/* Of all. */
+struct pod *pods_entry(const struct pods *pods, const char *uid);
 /* "default/web-0". */
 struct pod *pods_named(const struct pods *pods, const char *name);
 /* Events were lost: the cgroups of every pod are searched for again. */

@@ -165,15 +165,6 @@ void pod_recover(struct pod *p)
 
 /* --- pods whose spec holds limits that vscaled sent --- */
 
-static size_t sized_find(const struct pods *pods, const char *uid)
-{
-	size_t i = 0;
-
-	while (i < pods->sized_count && strcmp(pods->sized[i].uid, uid) != 0)
-		i++;
-	return i;
-}
-
 static void announce_stray(const struct kube_pod *s)
 {
 	event_tell(EVENT_ORIGINALS_UNKNOWN, .who = message_pod(s),
@@ -182,59 +173,13 @@ static void announce_stray(const struct kube_pod *s)
 			     "of its workload");
 }
 
-void pod_recover_listed(struct pods *pods, const struct kube_pod *s, bool in_table)
+void pod_recover_listed(struct pod *p, const struct kube_pod *s, bool in_table)
 {
-	size_t i = sized_find(pods, s->uid);
-	void *grown;
-
-	if (!pod_originals_lost(pods, s))
+	if (!pod_originals_lost(p->pods, s))
 		return;
-	if (i < pods->sized_count) {
-		pods->sized[i].listed = true;
-		pods->sized[i].lacking_since = 0;
-		return;
-	}
-	grown = reallocarray(pods->sized, i + 1, sizeof *pods->sized);
-	pods->sized_missed |= grown == NULL;
-	if (grown == NULL)
-		return;
-	pods->sized = grown;
-	pods->sized[i] = (struct sized_pod){.listed = true};
-	snprintf(pods->sized[i].uid, sizeof pods->sized[i].uid, "%s", s->uid);
-	pods->sized_count++;
-	if (!in_table)
+	if (!p->life.sized && !in_table)
 		announce_stray(s);
-}
-
-void pod_recover_gone(struct pods *pods, const char *uid)
-{
-	size_t i = sized_find(pods, uid);
-
-	if (i < pods->sized_count)
-		pods->sized[i] = pods->sized[--pods->sized_count];
-}
-
-bool absent_is_gone(usec_t *since, usec_t now)
-{
-	if (*since == 0)
-		*since = now;
-	return now - *since >= ABSENT_USEC;
-}
-
-void pod_recover_list(struct pods *pods, bool ended)
-{
-	for (size_t i = pods->sized_count; i > 0; i--) {
-		struct sized_pod *s = &pods->sized[i - 1];
-
-		if (!ended)
-			s->listed = false;
-		else if (s->listed)
-			s->lacking_since = 0;
-		else if (absent_is_gone(&s->lacking_since, pods->wake->now))
-			*s = pods->sized[--pods->sized_count];
-	}
-	if (!ended)
-		pods->sized_missed = false;
+	p->life.sized = true;
 }
 
 static uint64_t recorded(const struct pod *p, const struct kube_container *c, enum resource r)
@@ -311,15 +256,16 @@ void pod_recover_end(struct pods *pods)
 {
 	bool in_doubt = false;
 
-	if (!pods->records->originals_lost || !pods->synced || pods->sized_missed)
+	if (!pods->records->originals_lost || !pods->synced || pods->missed)
 		return;
 	for (size_t i = 0; i < pods->count; i++)
 		if (pod_in_doubt(pods->items[i]))
 			in_doubt = pods->items[i]->scan = true;
 	if (in_doubt)
 		return;
-	for (size_t i = 0; i < pods->sized_count; i++)
-		if (!persist_has_pod(pods->records, pods->sized[i].uid))
+	for (size_t i = 0; i < pods->entry_count; i++)
+		if (pods->entries[i]->life.sized &&
+		    !persist_has_pod(pods->records, pods->entries[i]->uid))
 			return;
 	persist_originals_found(pods->records);
 }

@@ -26,10 +26,7 @@ bool pod_recover_level(const struct pod *p, const struct limits *stands, struct 
 bool pod_in_doubt(const struct pod *p);
 /* The API server reports a pod; in_table: it is managed, or was. One whose spec holds limits that
  * vscaled sent counts until it has a record or is gone: it may be annotated at any later time. */
-void pod_recover_listed(struct pods *pods, const struct kube_pod *s, bool in_table);
-void pod_recover_gone(struct pods *pods, const char *uid);
-/* A list begins, or a whole one has ended. */
-void pod_recover_list(struct pods *pods, bool ended);
+void pod_recover_listed(struct pod *p, const struct kube_pod *s, bool in_table);
 /* At each review: ends the recovery once every such pod has its originals. */
 void pod_recover_end(struct pods *pods);
 
@@ -38,5 +35,3 @@ void pod_recover_end(struct pods *pods);
  * when none had it for ABSENT_MAX_USEC. */
 #define ABSENT_USEC     (10 * USEC_PER_MIN)
 #define ABSENT_MAX_USEC (8 * 24 * USEC_PER_HOUR)
-/* Two whole lists lacked it, the first one at *since, which is set when it is 0. */
-bool absent_is_gone(usec_t *since, usec_t now);

@@ -90,96 +90,85 @@ static void pod_observe_ended(struct pods *pods, const struct pod *p)
 	pods->list_due = true;
 }
 
-/* --- records of pods that lists lack: when they are deleted --- */
+/* --- entries: of all pods of the node --- */
 
-static struct absent_pod *absent_find(const struct pods *pods, const char *uid)
+struct pod *pods_note(struct pods *pods, const char *uid)
 {
-	/* Records of one pod stand together: the newest entry first. */
-	for (size_t i = pods->absent_count; i > 0; i--)
-		if (strcmp(pods->absent[i - 1].uid, uid) == 0)
-			return &pods->absent[i - 1];
-	return NULL;
+	struct pod *p = pods_entry(pods, uid), **grown;
+
+	if (p != NULL || strlen(uid) >= sizeof p->uid)
+		return p;
+	p = calloc(1, sizeof *p);
+	grown = reallocarray(pods->entries, pods->entry_count + 1, sizeof(struct pod *));
+	if (grown != NULL)
+		pods->entries = grown;
+	if (p == NULL || grown == NULL) {
+		free(p);
+		pods->missed = true;
+		return NULL;
+	}
+	p->pods = pods;
+	strcpy(p->uid, uid);
+	pods->entries[pods->entry_count++] = p;
+	return p;
 }
 
-static void absent_remove(struct pods *pods, struct absent_pod *a)
+static void entry_listed(struct pod *p)
 {
-	*a = pods->absent[--pods->absent_count];
+	p->life.listed = true;
+	p->life.absent = p->life.gone = false;
+	p->life.lacking_since = 0;
 }
 
-/* Without memory for it, its records stay. */
-static void absent_add(struct pods *pods, const char *uid)
+/* Pods with records have an entry before they are listed; without memory for it the records stay.
+ */
+static void entries_of_records(struct pods *pods)
 {
-	struct absent_pod *grown =
-		reallocarray(pods->absent, pods->absent_count + 1, sizeof *grown);
-
-	if (grown == NULL)
-		return;
-	pods->absent = grown;
-	grown += pods->absent_count++;
-	*grown = (struct absent_pod){.listed = false};
-	snprintf(grown->uid, sizeof grown->uid, "%s", uid);
-}
-
-/* A list begins, names a pod, and ends. */
-static void absent_list_begin(struct pods *pods)
-{
-	for (size_t i = 0; i < pods->absent_count; i++)
-		pods->absent[i].listed = false;
 	for (size_t i = 0; i < pods->records->baselines.count; i++) {
 		const char *key = pods->records->baselines.items[i].key;
-		size_t prefix = strlen(BASELINE_POD_PREFIX), len;
-		char uid[KUBEPODS_UID_MAX];
+		size_t prefix = strlen(BASELINE_POD_PREFIX);
+		char uid[RECORD_NAME_MAX];
 
 		if (strncmp(key, BASELINE_POD_PREFIX, prefix) != 0)
 			continue;
-		len = strcspn(key + prefix, "/");
-		if (len >= sizeof uid)
+		snprintf(uid, sizeof uid, "%.*s", (int)strcspn(key + prefix, "/"), key + prefix);
+		(void)pods_note(pods, uid);
+	}
+}
+
+static void entries_list_end(struct pods *pods, bool whole)
+{
+	for (size_t i = 0; i < pods->entry_count; i++) {
+		struct pod_life *l = &pods->entries[i]->life;
+
+		l->absent = !l->listed;
+		if (l->listed || !whole)
+			continue; /* what could not be read may be it */
+		if (l->lacking_since == 0)
+			l->lacking_since = pods->wake->now;
+		l->gone = pods->wake->now - l->lacking_since >= ABSENT_USEC;
+		l->sized &= !l->gone;
+	}
+}
+
+/* Deletes the records of pods that are gone, and the entries of which nothing is known any more. */
+static void entries_sweep(struct pods *pods)
+{
+	for (size_t i = pods->entry_count; i > 0; i--) {
+		struct pod *p = pods->entries[i - 1];
+		const struct pod_life *l = &p->life;
+		bool over = l->gone || (l->lacking_since != 0 &&
+					pods->wake->now - l->lacking_since >= ABSENT_MAX_USEC);
+
+		if (p->spec != NULL || l->listed || p->room.counted)
 			continue;
-		snprintf(uid, sizeof uid, "%.*s", (int)len, key + prefix);
-		if (absent_find(pods, uid) == NULL)
-			absent_add(pods, uid);
-	}
-}
-
-static void absent_seen(struct pods *pods, const char *uid)
-{
-	struct absent_pod *a = absent_find(pods, uid);
-
-	if (a == NULL)
-		return;
-	a->listed = true;
-	a->gone = false;
-	a->since = 0;
-}
-
-static void absent_list_end(struct pods *pods, bool whole)
-{
-	for (size_t i = pods->absent_count; i > 0; i--) {
-		struct absent_pod *a = &pods->absent[i - 1];
-
-		/* What could not be read may be it. */
-		if (a->listed || (!whole && a->since == 0))
-			absent_remove(pods, a);
-		else if (whole)
-			a->gone = absent_is_gone(&a->since, pods->wake->now);
-	}
-}
-
-/* At each review: deletes the records of pods that are gone. */
-static void absent_tick(struct pods *pods)
-{
-	/* The lists belong to another node. */
-	if (pods->host->name_wrong)
-		return;
-	for (size_t i = pods->absent_count; i > 0; i--) {
-		struct absent_pod *a = &pods->absent[i - 1];
-		bool over =
-			a->gone || (a->since != 0 && pods->wake->now - a->since >= ABSENT_MAX_USEC);
-
-		if (over && pods_find(pods, a->uid) == NULL && !pods_has_cgroup(pods, a->uid))
-			persist_forget_pod(pods->records, a->uid);
-		if (!persist_has_pod(pods->records, a->uid))
-			absent_remove(pods, a);
+		/* With a wrong name the lists belong to another node. */
+		if (over && !pods->host->name_wrong && !pods_has_cgroup(pods, p->uid))
+			persist_forget_pod(pods->records, p->uid);
+		if (l->sized || persist_has_pod(pods->records, p->uid))
+			continue;
+		pods->entries[i - 1] = pods->entries[--pods->entry_count];
+		free(p);
 	}
 }
 
@@ -198,11 +187,13 @@ bool pods_want_list(struct pods *pods)
 	}
 	if (pods->list_wanted_at != 0 && pods->wake->now - pods->list_wanted_at < ABSENT_USEC)
 		return false;
-	for (size_t i = 0; i < pods->sized_count && !any; i++)
-		any = is_unproved(pods->wake, pods->sized[i].lacking_since);
-	for (size_t i = 0; i < pods->absent_count && !any; i++)
-		any = !pods->absent[i].gone && is_unproved(pods->wake, pods->absent[i].since) &&
-		      !pods_has_cgroup(pods, pods->absent[i].uid);
+	for (size_t i = 0; i < pods->entry_count && !any; i++) {
+		const struct pod *p = pods->entries[i];
+
+		any = is_unproved(pods->wake, p->life.lacking_since) &&
+		      (p->life.sized || (!p->life.gone && persist_has_pod(pods->records, p->uid) &&
+					 !pods_has_cgroup(pods, p->uid)));
+	}
 	if (any)
 		pods->list_wanted_at = pods->wake->now;
 	return any;
@@ -230,39 +221,40 @@ void pods_set_hooks(struct pods *pods, const struct pod_hooks *to)
 
 /* --- one pod --- */
 
-static struct pod *pod_new(struct pods *pods)
+/* Its containers are to be looked after. */
+static int pod_enter(struct pod *p)
 {
-	struct pod *p = calloc(1, sizeof *p);
+	struct pods *pods = p->pods;
 	void *grown = reallocarray(pods->items, pods->count + 1, sizeof *pods->items);
 
-	if (grown != NULL)
-		pods->items = grown;
-	if (p == NULL || grown == NULL) {
-		free(p);
-		return NULL;
-	}
-	p->pods = pods;
+	if (grown == NULL)
+		return -1;
+	pods->items = grown;
 	p->serial = ++pods->last_serial;
 	pods->items[pods->count++] = p;
-	return p;
+	return 0;
 }
 
-static void pod_free(struct pod *p)
+/* Only what lists say of it stays. */
+static void pod_clear(struct pod *p)
 {
+	struct pod kept = {.pods = p->pods, .life = p->life, .room = p->room};
+
+	memcpy(kept.uid, p->uid, sizeof kept.uid);
 	kube_pod_free(p->spec);
 	free(p->members);
 	free(p->path);
-	free(p);
+	*p = kept;
 }
 
-/* Takes the pod out of the table. for_good: deletes its records, too. */
+/* It is no longer looked after. for_good: deletes its records, too. */
 static void pod_drop(struct pod *p, bool for_good)
 {
 	size_t i = 0;
 
 	/* It was handed back, or it is gone. */
-	if (for_good && persist_has_pod(p->pods->records, p->spec->uid))
-		pod_recover_gone(p->pods, p->spec->uid);
+	if (for_good && persist_has_pod(p->pods->records, p->uid))
+		p->life.sized = false;
 	pod_unwatch(p);
 	pod_observe_ended(p->pods, p);
 	for (size_t k = p->pods->units->count; k > 0; k--) {
@@ -280,17 +272,18 @@ static void pod_drop(struct pod *p, bool for_good)
 	while (p->pods->items[i] != p)
 		i++;
 	p->pods->items[i] = p->pods->items[--p->pods->count];
-	pod_free(p);
+	pod_clear(p);
 }
 
 void pods_free(struct pods *pods)
 {
 	pods_unwatch(pods);
-	for (size_t i = 0; i < pods->count; i++)
-		pod_free(pods->items[i]);
+	for (size_t i = 0; i < pods->entry_count; i++) {
+		pod_clear(pods->entries[i]);
+		free(pods->entries[i]);
+	}
+	free(pods->entries);
 	free(pods->items);
-	free(pods->sized);
-	free(pods->absent);
 	pods_rollouts_free(pods);
 	kube_namespaces_drop(&pods->namespaces);
 	*pods = (struct pods){0};
@@ -310,8 +303,10 @@ static int pod_take(struct pod *p, struct kube_pod *spec)
 {
 	struct pod_member *members = calloc(spec->container_count + 1, sizeof *members);
 
-	if (members == NULL)
+	if (members == NULL || (p->spec == NULL && pod_enter(p) < 0)) {
+		free(members);
 		return -1;
+	}
 	for (size_t i = 0; i < spec->container_count; i++)
 		members[i].managed =
 			(struct managed *)member_named(p, p->spec, spec->containers[i].name);
@@ -380,6 +375,13 @@ static bool pod_enters(const struct pods *pods, const struct kube_pod *spec, boo
 		(!pod_originals_lost(pods, spec) || pod_recoverable(spec)));
 }
 
+/* Is it to be looked after, and can it be? Then the spec is its newest. */
+static bool pod_is_taken(struct pod *p, struct kube_pod *spec, bool wanted)
+{
+	pod_recover_listed(p, spec, wanted);
+	return wanted && pod_take(p, spec) == 0;
+}
+
 void pods_put(struct pods *pods, struct kube_pod *spec)
 {
 	const struct annotation_input input = pod_annotations(pods, spec);
@@ -387,31 +389,20 @@ void pods_put(struct pods *pods, struct kube_pod *spec)
 	/* Its namespace may have sized one with records. */
 	bool known = !pods->namespaces_awaited ||
 		     (pods->namespaces_late && !persist_has_pod(pods->records, spec->uid));
-	struct kube_pod *old;
-	struct pod *p;
+	struct pod *p = pods_note(pods, spec->uid);
+	struct kube_pod *old = p != NULL ? p->spec : NULL;
 
 	daemon_wake(pods->wake);
-	absent_seen(pods, spec->uid);
 	drop_namesake(pods, spec);
-	p = pods_find(pods, spec->uid);
-	if (known && (p == NULL || !p->observed))
+	if (p != NULL)
+		entry_listed(p);
+	if (p != NULL && known && !p->observed)
 		observed = pod_observe(pods, spec);
-	if (p == NULL && (observed || pod_enters(pods, spec, asked)))
-		p = pod_new(pods);
-	pod_recover_listed(pods, spec, p != NULL);
-	if (p == NULL) {
+	if (p == NULL ||
+	    !pod_is_taken(p, spec, old != NULL || observed || pod_enters(pods, spec, asked))) {
 		kube_pod_free(spec);
 		return;
 	}
-	old = p->spec;
-	if (pod_take(p, spec) < 0) {
-		kube_pod_free(spec);
-		if (old == NULL)
-			pods->count--, free(p);
-		return;
-	}
-	p->listed = true;
-	p->absent = false;
 	p->observed |= observed;
 	p->recovers |= old == NULL && pod_originals_lost(pods, spec) &&
 		       !persist_has_pod(pods->records, spec->uid) && pod_recoverable(spec);
@@ -441,12 +432,12 @@ void pods_put(struct pods *pods, struct kube_pod *spec)
 
 void pods_gone(struct pods *pods, const char *uid)
 {
-	struct pod *p;
+	struct pod *p = pods_entry(pods, uid);
 
 	daemon_wake(pods->wake);
-	pod_recover_gone(pods, uid);
-	p = pods_find(pods, uid);
 	if (p != NULL)
+		p->life.listed = p->life.sized = false;
+	if (p != NULL && p->spec != NULL)
 		pod_drop(p, true);
 	else
 		persist_forget_pod(pods->records, uid);
@@ -454,23 +445,20 @@ void pods_gone(struct pods *pods, const char *uid)
 
 void pods_seen(struct pods *pods, const char *uid)
 {
-	struct pod *p = pods_find(pods, uid);
+	struct pod *p = pods_entry(pods, uid);
 
-	absent_seen(pods, uid);
-	if (p == NULL)
-		return;
-	p->listed = true;
-	p->absent = false;
+	if (p != NULL)
+		entry_listed(p);
 }
 
 void pods_list_begin(struct pods *pods)
 {
 	footprint_trim(); /* what connecting took: the list comes on top of it */
-	for (size_t i = 0; i < pods->count; i++)
-		pods->items[i]->listed = false;
 	pods->listing = true;
-	pod_recover_list(pods, false);
-	absent_list_begin(pods);
+	pods->missed = false;
+	entries_of_records(pods);
+	for (size_t i = 0; i < pods->entry_count; i++)
+		pods->entries[i]->life.listed = false;
 }
 
 /* What no list names leaves the table with its cgroup. */
@@ -479,7 +467,7 @@ static void drop_absent(struct pods *pods)
 	for (size_t i = pods->count; i > 0; i--) {
 		struct pod *p = pods->items[i - 1];
 
-		if (p->absent && !pods_has_cgroup(pods, p->spec->cgroup_uid))
+		if (p->life.absent && !pods_has_cgroup(pods, p->spec->cgroup_uid))
 			pod_drop(p, false);
 	}
 }
@@ -487,12 +475,8 @@ static void drop_absent(struct pods *pods)
 void pods_list_end(struct pods *pods, bool whole)
 {
 	daemon_wake(pods->wake);
-	for (size_t i = 0; i < pods->count; i++)
-		pods->items[i]->absent = !pods->items[i]->listed;
+	entries_list_end(pods, whole);
 	drop_absent(pods);
-	absent_list_end(pods, whole);
-	if (whole)
-		pod_recover_list(pods, true);
 	pods->listing = false;
 	pods->synced = true;
 	if (pods->host->unsupported == NULL)
@@ -617,7 +601,7 @@ void pods_tick(struct pods *pods, bool review)
 	if (!review)
 		return;
 	drop_absent(pods);
-	absent_tick(pods);
+	entries_sweep(pods);
 	pod_recover_end(pods);
 	if (pods->count > 0)
 		pods_watch_parents(pods);

@@ -16,6 +16,8 @@ struct unit_table;
 void pods_init(struct pods *pods, struct unit_table *units);
 void pods_set_hooks(struct pods *pods, const struct pod_hooks *to);
 
+/* The pod's entry, which is new where there was none; NULL: no memory, or no uid. */
+struct pod *pods_note(struct pods *pods, const char *uid);
 /* A pod came or changed. Takes it. */
 void pods_put(struct pods *pods, struct kube_pod *pod);
 void pods_gone(struct pods *pods, const char *uid);

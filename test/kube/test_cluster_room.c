@@ -5,7 +5,10 @@
  * the alpha of KEP-5836 does: it counts the highest of desired, allocated and actual of all pods
  * and takes those of lower priority away. */
 #include "agent/cluster/cluster.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
+#include "agent/pod/pods.h"
 #include "test/check.h"
 #include <stdio.h>
 
@@ -398,6 +401,18 @@ static void step(const struct report_tuning *t)
 	}
 }
 
+static struct records records;
+static struct pods pods = {.wake = &w.wake, .records = &records};
+
+static void forget_all(void)
+{
+	for (size_t i = 0; i < pods.entry_count; i++)
+		free(pods.entries[i]);
+	free(pods.entries);
+	pods.entries = NULL;
+	pods.entry_count = 0;
+}
+
 static void run(uint64_t seed)
 {
 	struct report_tuning t = report_tuning_default;
@@ -407,7 +422,7 @@ static void run(uint64_t seed)
 	w.n = (struct report_node){0};
 	w.now = 1000 * S;
 	w.wake.now = w.now;
-	w.c = (struct cluster){.wake = &w.wake, .node_list.read = true};
+	w.c = (struct cluster){.wake = &w.wake, .pods = &pods, .node_list.read = true};
 	w.c.node_object.allocatable[RESOURCE_CPU] = ALLOCATABLE;
 	w.c.node_object.allocatable[RESOURCE_MEMORY] = GIB;
 	t.request_up_usec = 0;
@@ -422,7 +437,7 @@ static void run(uint64_t seed)
 		step(&t);
 	for (size_t i = 0; i < OURS; i++)
 		free(w.pods[i].state);
-	cluster_room_free(&w.c);
+	forget_all();
 }
 
 static void test_full_node(void)
@@ -441,7 +456,7 @@ static void test_full_node(void)
 /* A pod that cannot be read: what it had before counts; one that was never read may have all. */
 static void test_unreadable(void)
 {
-	struct cluster x = {.wake = &w.wake, .node_list.read = true};
+	struct cluster x = {.wake = &w.wake, .pods = &pods, .node_list.read = true};
 	struct kube_container ours = app(CONTAINER_APP, 100, 100, 100),
 			      others = app(CONTAINER_APP, 700, 700, 700);
 	struct kube_pod a = {.uid = (char *)"a",
@@ -457,20 +472,23 @@ static void test_unreadable(void)
 	cluster_room_put(&x, &a);
 	cluster_room_put(&x, &b);
 	CHECK_EQ(cluster_room_left(&x, &a, RESOURCE_CPU), 200);
-	cluster_room_list(&x, false);
+	pods_list_begin(&pods);
 	cluster_room_put(&x, &a);
+	pods_seen(&pods, "a");
 	cluster_room_skipped(&x, "b");
-	cluster_room_list(&x, true);
+	pods_seen(&pods, "b");
+	cluster_room_list_end(&x);
 	CHECK_EQ(cluster_room_left(&x, &a, RESOURCE_CPU), 200);
 	cluster_room_gone(&x, "b");
 	CHECK_EQ(cluster_room_left(&x, &a, RESOURCE_CPU), 900);
 	cluster_room_skipped(&x, "c");
 	CHECK_EQ(cluster_room_left(&x, &a, RESOURCE_CPU), 0);
-	cluster_room_list(&x, false);
+	pods_list_begin(&pods);
 	cluster_room_put(&x, &a);
-	cluster_room_list(&x, true);
+	pods_seen(&pods, "a");
+	cluster_room_list_end(&x);
 	CHECK_EQ(cluster_room_left(&x, &a, RESOURCE_CPU), 900);
-	cluster_room_free(&x);
+	forget_all();
 }
 
 /* Only to a kubelet without the fault are lower memory limits sent. */
