@@ -110,7 +110,7 @@ static bool held_back(struct draft *d)
 	const struct report_state *s = d->s;
 	const struct report_facts *f = d->f;
 	bool stuck = f->pending_infeasible || f->progress_error;
-	bool sent = s->phase == REPORT_SENT && d->now < overtake_at(d);
+	bool sent = s->under_way && d->now < overtake_at(d);
 	const struct {
 		bool applies;
 		enum report_block block;
@@ -126,7 +126,7 @@ static bool held_back(struct draft *d)
 		{d->now < s->wait_until, REPORT_BLOCK_WAIT, s->wait_until},
 		{d->now < s->back_until && !d->leads, REPORT_BLOCK_WAIT, s->back_until},
 		{report_contested(s, d->now) && !d->back, REPORT_BLOCK_CONTESTED, s->contest.until},
-		{s->phase == REPORT_WAITING && !d->leads && !d->back, REPORT_BLOCK_ECHO,
+		{s->carry == CARRY_WAITS && !d->leads && !d->back, REPORT_BLOCK_ECHO,
 		 echo_again(d)},
 		{stuck && !s->ours && !d->leads && !d->back, REPORT_BLOCK_CONDITION, 0},
 		{d->now < s->refused_until && !d->back, REPORT_BLOCK_REFUSED, s->refused_until},
@@ -143,7 +143,7 @@ static bool held_back(struct draft *d)
 /* The spec has the value, the kubelet has nothing left to do, and the cgroup has another value. */
 static void find_traps(struct draft *d)
 {
-	if (d->s->phase != REPORT_IDLE || d->growing || !d->f->echoed)
+	if (report_pending(d->s) || d->growing || !d->f->echoed)
 		return;
 	for (size_t i = 0; i < d->f->container_count && i < 64; i++)
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
@@ -279,7 +279,7 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 	bool sends, at_once;
 
 	*ret = (struct report_decision){.urgency = REPORT_ORDINARY};
-	if (!s->seen || f->container_count > s->count) {
+	if (s->seen_at == 0 || f->container_count > s->count) {
 		block(&d, REPORT_BLOCK_INACTIVE, 0);
 		return;
 	}
@@ -295,11 +295,11 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 	ret->blocked |= lacks_room(&d);
 	if (!sends)
 		ret->again = sooner(ret->again, report_lead_again(s, ret->moot, now));
-	if (s->phase == REPORT_SENT)
+	if (s->under_way)
 		decide_beside(&d, sends);
-	if (!sends || s->phase == REPORT_SENT)
+	if (!sends || s->under_way)
 		return;
-	at_once = d.leads || (s->phase == REPORT_WAITING && s->back == BACK_WITHDRAW);
+	at_once = d.leads || (s->carry == CARRY_WAITS && s->back == BACK_WITHDRAW);
 	draft_build(&d);
 	ret->send = true;
 	/* A lead has no time for a conflict. While less headroom is tried growth is held, and a
@@ -314,7 +314,22 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 
 bool report_expects(const struct report_state *s)
 {
-	return s->seen && s->ours;
+	return s->seen_at != 0 && s->ours;
+}
+
+bool report_pending(const struct report_state *s)
+{
+	return s->under_way || s->carry == CARRY_WAITS;
+}
+
+usec_t report_refused_until(const struct report_state *s)
+{
+	return MAX(s->refused_until, s->wait_until);
+}
+
+bool report_ratifies(const struct report_state *s, usec_t now)
+{
+	return s->failures == 0 && now >= s->refused_until && !report_lead_denied(s, now);
 }
 
 uint32_t report_foreign(const struct report_state *s, size_t container)

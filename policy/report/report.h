@@ -176,9 +176,8 @@ struct report_memory {
 	struct report_values good;    /* the last spec that the kubelet carried out */
 	struct report_values ceiling; /* what is still allowed after a refusal, until ... */
 	usec_t ceiling_until[RESOURCE_COUNT]; /* 0: none */
-	usec_t restart_at;     /* the last request that restarts it; 0: none that is known */
-	usec_t restart_before; /* as of the last answer */
-	uint32_t foreign;      /* RESOURCES_*: set by an external writer at the last spec change */
+	usec_t restart_at; /* the last request for more memory; 0: none that is known */
+	uint32_t foreign;  /* RESOURCES_*: set by an external writer at the last spec change */
 	/* RESOURCES_*: set by an external writer and not carried out yet: never withdrawn. */
 	uint32_t theirs;
 	/* RESOURCES_*: set by an external writer before a request that did not take it into
@@ -194,10 +193,11 @@ struct report_memory {
 	struct report_values late[REPORT_LATE_MAX]; /* newest first */
 };
 
-enum report_phase {
-	REPORT_IDLE,
-	REPORT_SENT,    /* no answer yet */
-	REPORT_WAITING, /* until the kubelet has carried it out */
+/* What the kubelet does with the last request that changed something. */
+enum report_carry {
+	CARRY_DONE,
+	CARRY_WAITS,   /* not carried out; an ordinary request waits for it */
+	CARRY_OVERDUE, /* nor within settle_max_usec: it is no longer waited for */
 };
 
 /*
@@ -248,19 +248,17 @@ struct report_contest {
 };
 
 struct report_state {
-	enum report_phase phase;
-	usec_t since;            /* of the phase */
-	usec_t seen_at;          /* for the first time */
+	bool under_way; /* a request that has no answer yet */
+	enum report_carry carry;
+	usec_t since;            /* it is under way, or waited for */
+	usec_t seen_at;          /* for the first time; 0: what follows is not known */
 	usec_t infeasible_since; /* the kubelet had no room for a resize of vscaled; 0: it has */
 	usec_t deferred_since;   /* the kubelet has deferred a resize of vscaled; 0: it has not */
 	usec_t sent_at;          /* of the last request that changed something; 0: never */
 	usec_t wait_until;       /* nothing before */
 	usec_t refused_until;    /* before this only the former spec or the originals are sent */
-	bool seen;               /* what follows is known */
 	bool ours;               /* vscaled made the present spec */
 	bool uncertain;          /* a request ended without an answer: it may have been stored */
-	bool carrying;           /* the kubelet has not carried out a request, whatever followed */
-	bool overdue;            /* ... within settle_max_usec: it is no longer waited for */
 	bool restoring;          /* the request under way sends the originals */
 	bool restored;           /* they were accepted */
 	bool leading;            /* the last request is a lead */
@@ -431,6 +429,12 @@ uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
 /* The pod was seen: generation, conditions, spec. Returns REPORT_CHANGE_*. */
 uint32_t report_observed(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now);
+/* Is a request under way, or waited for until the kubelet has carried it out? */
+bool report_pending(const struct report_state *s);
+/* Until then a refusal that is due to no value holds back requests. */
+usec_t report_refused_until(const struct report_state *s);
+/* Does the server take what is sent? Otherwise memory may outgrow what others hold. */
+bool report_ratifies(const struct report_state *s, usec_t now);
 /* May a request that had no answer still be stored, one of an earlier agent process too? */
 bool report_late(const struct report_state *s, usec_t now);
 /* Did vscaled make the spec that was seen last? */

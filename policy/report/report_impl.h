@@ -116,8 +116,6 @@ struct refusal {
  * external writer set is left out. False: no value of a row was raised. */
 bool report_refuse_first(const struct report_tuning *t, struct report_state *s,
 			 const struct refusal *rows, size_t count, usec_t now);
-/* The phase after an answer: an earlier resize may still be pending. */
-void report_back_to(struct report_state *s);
 /* An external writer changed the spec (memory: memory limits too), so what was refused before may
  * be accepted now. */
 void report_forget_refusals(struct report_state *s, bool memory);

@@ -40,8 +40,8 @@ void report_node_learn(struct report_node *n, const struct report_state *s, usec
 	usec_t took = MIN(now - s->since, CARRY_MAX_USEC);
 
 	/* What the kubelet has no room for says nothing about its speed. */
-	if (s->phase != REPORT_WAITING || s->deferred_since != 0 || s->lead > LEAD_PENDING ||
-	    took < carry_usec(n, now))
+	if (s->under_way || s->carry != CARRY_WAITS || s->deferred_since != 0 ||
+	    s->lead > LEAD_PENDING || took < carry_usec(n, now))
 		return;
 	n->carry_usec = took;
 	n->carry_at = now;
@@ -107,7 +107,7 @@ bool report_lead_denied(const struct report_state *s, usec_t now)
 bool report_lead_tried(const struct report_state *s, usec_t now)
 {
 	/* One without an answer, after refusals, may be refused as well. */
-	bool open = s->phase == REPORT_SENT && s->leading && s->lead_cuts != 0;
+	bool open = s->under_way && s->leading && s->lead_cuts != 0;
 	bool refused = (s->lead_refused || open) && now < s->lead_until;
 
 	return (refused || is_stuck(s)) && !report_lead_denied(s, now);
@@ -183,7 +183,7 @@ bool report_can_withdraw(const struct report_state *s)
 		    s->container[i].good.limit[RESOURCE_MEMORY] !=
 			    s->container[i].known.limit[RESOURCE_MEMORY])
 			return false;
-	return s->carrying && s->ours;
+	return s->carry == CARRY_WAITS && s->ours;
 }
 
 static void cut(const struct report_tuning *t, struct report_state *s, usec_t now)

@@ -98,15 +98,13 @@ static uint32_t first_seen(struct report_state *s, const struct report_facts *f,
 		for (size_t r = 0; r < RESOURCE_COUNT; r++)
 			first_good(m, f, i, r);
 	}
-	s->seen = true;
 	s->seen_at = now;
 	s->ours = f->ours;
 	if (f->ours)
 		s->lead = LEAD_PENDING; /* a pending value may be headroom */
 	s->generation = f->generation;
 	s->since = now;
-	s->carrying = f->ours;
-	report_back_to(s);
+	s->carry = f->ours ? CARRY_WAITS : CARRY_DONE;
 	return REPORT_CHANGE_VERIFY;
 }
 
@@ -121,7 +119,7 @@ static uint32_t report_observe_compare(const struct report_tuning *t, struct rep
 	struct report_memory *m = &s->container[i];
 	uint32_t moved = 0;
 
-	if (s->phase != REPORT_SENT && (!s->uncertain || now >= s->late_until))
+	if (!s->under_way && (!s->uncertain || now >= s->late_until))
 		m->asked = m->known;
 	m->foreign = report_foreign_values(s, m, c, &spec, now);
 	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
@@ -129,7 +127,7 @@ static uint32_t report_observe_compare(const struct report_tuning *t, struct rep
 			continue;
 		moved |= 1u << r;
 		m->theirs &= ~(1u << r);
-		if (s->phase != REPORT_SENT && !(m->foreign & (1u << r)) &&
+		if (!s->under_way && !(m->foreign & (1u << r)) &&
 		    c->resource[r].limit_owner == OWNER_VSCALED && !report_late(s, now))
 			*lowered |= report_lowered(t, m, &spec, r, now);
 	}
@@ -141,13 +139,12 @@ static uint32_t report_observe_compare(const struct report_tuning *t, struct rep
 static uint32_t begin_anew(struct report_state *s, uint32_t foreign)
 {
 	report_forget_refusals(s, foreign & RESOURCES_MEMORY);
-	s->carrying = s->uncertain = s->ours = false;
+	s->uncertain = s->ours = false;
+	s->carry = CARRY_DONE;
 	s->infeasible_since = s->back_until = 0;
 	s->back = BACK_NONE;
 	if (s->lead == LEAD_CUT_DUE)
 		s->lead = LEAD_CUT_TRIED;
-	if (s->phase == REPORT_WAITING)
-		s->phase = REPORT_IDLE;
 	return REPORT_CHANGE_FOREIGN | REPORT_CHANGE_VERIFY;
 }
 
@@ -173,7 +170,7 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 			   spec.limit[RESOURCE_MEMORY] < report_memory_floor(t, covers, c);
 		low |= contest_low(t, m, c, now);
 		/* While a request is under way `known` stays what it was made from. */
-		if (s->phase != REPORT_SENT || m->foreign)
+		if (!s->under_way || m->foreign)
 			m->known = spec;
 	}
 	s->generation = f->generation;
@@ -185,11 +182,11 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 		s->lead_at = 0; /* the next lead goes at once */
 	if (foreign)
 		return begin_anew(s, foreign) | (lowered ? contest_lowered(t, s, now) : 0);
-	s->ours = s->carrying = true;
-	if (s->phase == REPORT_SENT)
+	s->ours = true;
+	s->carry = CARRY_WAITS;
+	if (s->under_way)
 		return 0;
 	s->uncertain = false;
-	s->phase = REPORT_WAITING;
 	s->since = s->sent_at = now;
 	report_lead_accepted(t, s, now);
 	/* Stored late, over a higher limit. */
@@ -300,8 +297,7 @@ static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
 	if (s->infeasible_since == 0 &&
 	    ((f->pending_infeasible && f->no_room) || is_overdue(t, s, now)))
 		s->infeasible_since = now;
-	s->phase = REPORT_IDLE;
-	s->carrying = s->overdue = false;
+	s->carry = CARRY_DONE;
 	for (size_t i = 0; i < s->count; i++)
 		s->container[i].asked = s->container[i].known;
 	/* vscaled raised none of it: no value is the cause, and growth of another must not end. */
@@ -339,7 +335,7 @@ static void note_deferred(struct report_state *s, const struct report_facts *f, 
 /* The kubelet has carried out the present spec. */
 static uint32_t finish(struct report_state *s, const struct report_facts *f)
 {
-	bool awaited = s->phase == REPORT_WAITING || s->overdue;
+	bool awaited = s->carry != CARRY_DONE;
 
 	/* The kubelet could do it after all. */
 	if ((s->back == BACK_FORMER || s->back == BACK_REQUESTS) && s->ours && raises(s)) {
@@ -353,11 +349,10 @@ static uint32_t finish(struct report_state *s, const struct report_facts *f)
 		s->container[i].good = s->container[i].known;
 		s->container[i].theirs = 0;
 	}
-	s->carrying = s->overdue = false;
+	s->carry = CARRY_DONE;
 	s->back = BACK_NONE;
 	if (!awaited)
 		return 0;
-	s->phase = REPORT_IDLE;
 	return REPORT_CHANGE_VERIFY | (s->ours ? REPORT_CHANGE_RATIFIED : 0);
 }
 
@@ -365,7 +360,7 @@ static uint32_t finish(struct report_state *s, const struct report_facts *f)
 static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 		       const struct report_facts *f, usec_t now)
 {
-	bool waiting = s->phase == REPORT_WAITING, stuck = report_lead_stuck(t, s, f, now);
+	bool waiting = s->carry == CARRY_WAITS, stuck = report_lead_stuck(t, s, f, now);
 	uint32_t changes;
 
 	note_deferred(s, f, now);
@@ -381,9 +376,7 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 	if (waiting && f->pending_deferred)
 		s->since = now;
 	if (waiting && now - s->since >= t->settle_max_usec) {
-		s->phase = REPORT_IDLE;
-		s->carrying = false;
-		s->overdue = true;
+		s->carry = CARRY_OVERDUE;
 		changes |= REPORT_CHANGE_VERIFY;
 	}
 	return changes;
@@ -420,19 +413,19 @@ uint32_t report_observed(const struct report_tuning *t, struct report_state *s,
 		return overtaken(s, f, now);
 	for (size_t i = 0; i < s->count; i++)
 		s->container[i].overtaken = 0;
-	if (!s->seen)
+	if (s->seen_at == 0)
 		changes |= first_seen(s, f, now);
 	else if (spec_moved(s, f))
 		changes |= new_spec(t, s, f, now);
 	/* Each step of the kubelet may have replaced values, old ones among them. */
-	if (s->phase == REPORT_WAITING &&
+	if (!s->under_way && s->carry == CARRY_WAITS &&
 	    (bits != s->fact_bits || f->observed_generation != s->observed))
 		changes |= REPORT_CHANGE_VERIFY;
 	for (size_t i = 0; i < report_count_of(s, f); i++)
 		note_owners(&s->container[i], &f->containers[i]);
 	s->fact_bits = bits;
 	s->observed = f->observed_generation;
-	if (s->phase != REPORT_SENT)
+	if (!s->under_way)
 		changes |= follow(t, s, f, now);
 	return changes;
 }

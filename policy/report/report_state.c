@@ -111,26 +111,16 @@ bool restart_replays_nothing(const struct draft *d)
 	return goes_down(d->s) && d->f->pending_infeasible;
 }
 
-/* The time of a request that restarts the container is kept, unless the answer proves that the
- * request changed nothing. */
-static void restart_sent(struct report_memory *m, const struct report_container *c,
-			 const struct report_item *item, usec_t now)
-{
-	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
-
-	if (x->restart && (item->limits & RESOURCES_MEMORY) &&
-	    item->limit[RESOURCE_MEMORY] > x->spec_limit)
-		m->restart_at = now;
-}
-
+/* A request for more memory has an answer: it restarts the container, unless the answer proves that
+ * nothing was changed. */
 static void restart_answered(struct report_state *s, enum report_answer_kind kind)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		struct report_memory *m = &s->container[i];
 
-		if (report_answer_undone(kind))
-			m->restart_at = m->restart_before;
-		m->restart_before = m->restart_at;
+		if (!report_answer_undone(kind) &&
+		    m->asked.limit[RESOURCE_MEMORY] > m->from.limit[RESOURCE_MEMORY])
+			m->restart_at = s->since;
 	}
 }
 
@@ -164,8 +154,6 @@ void report_sent(struct report_state *s, const struct report_facts *f,
 
 		if (item->container >= s->count)
 			continue;
-		restart_sent(&s->container[item->container], &f->containers[item->container], item,
-			     now);
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 			struct report_values *asked = &s->container[item->container].asked;
 
@@ -176,8 +164,8 @@ void report_sent(struct report_state *s, const struct report_facts *f,
 		}
 	}
 	contest_answered(s, patch, now);
-	s->leading = patch->leads || s->phase == REPORT_WAITING;
-	s->phase = REPORT_SENT;
+	s->leading = patch->leads || s->carry == CARRY_WAITS;
+	s->under_way = true;
 	s->restoring = f->restoring;
 	s->base = f->generation;
 	s->since = now;
@@ -226,11 +214,6 @@ bool report_refuse_first(const struct report_tuning *t, struct report_state *s,
 	return false;
 }
 
-void report_back_to(struct report_state *s)
-{
-	s->phase = s->carrying ? REPORT_WAITING : REPORT_IDLE;
-}
-
 static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 			const struct report_facts *f, const struct report_answer *a, usec_t now)
 {
@@ -241,7 +224,6 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 				       {resources, false, false},
 				       {RESOURCES_BOTH, false, false}};
 
-	report_back_to(s);
 	s->unanswered_until = 0; /* what was sent before is refused as well */
 	if (report_lead_refused(t, s, f, now))
 		return REPORT_CHANGE_RETRY;
@@ -370,7 +352,6 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 	if (f->generation < s->generation) {
 		for (size_t i = 0; i < s->count; i++)
 			take_stored(&s->container[i]);
-		report_back_to(s);
 		return REPORT_CHANGE_VERIFY | REPORT_CHANGE_RETRY;
 	}
 	for (size_t i = 0; i < report_count_of(s, f); i++) {
@@ -387,9 +368,9 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 	s->back = BACK_NONE;
 	s->restored = s->restoring;
 	s->ours |= changed;
-	s->carrying |= changed;
+	if (changed)
+		s->carry = CARRY_WAITS;
 	s->generation = f->generation;
-	report_back_to(s);
 	/* Nothing changed: the kubelet will do nothing, whatever the cgroup holds. */
 	return (changed ? 0 : REPORT_CHANGE_VERIFY) | (others ? REPORT_CHANGE_VERIFY : 0) |
 	       (foreign || others ? REPORT_CHANGE_FOREIGN : 0) |
@@ -398,13 +379,12 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 
 static uint32_t conflict(struct report_state *s, usec_t now)
 {
-	report_back_to(s);
 	if (++s->conflicts > CONFLICTS_MAX) {
 		s->conflicts = 0;
 		s->wait_until = add_sat(now, CONFLICT_PAUSE);
 	} else if (!s->leading) {
 		s->wait_until = add_sat(now, CONFLICT_SOON);
-	} else if (s->phase == REPORT_IDLE) {
+	} else if (s->carry != CARRY_WAITS) {
 		s->wait_until = add_sat(now, lead_pause[0]);
 	}
 	return REPORT_CHANGE_RETRY;
@@ -451,11 +431,11 @@ bool report_late(const struct report_state *s, usec_t now)
 
 void report_abandoned(struct report_state *s, usec_t now)
 {
-	if (s->phase != REPORT_SENT)
+	if (!s->under_way)
 		return;
+	s->under_way = false;
 	restart_answered(s, REPORT_ANSWER_FAILED);
 	unanswered(s, now);
-	report_back_to(s);
 }
 
 static uint32_t failed(struct report_state *s, const struct report_answer *a, usec_t now)
@@ -468,7 +448,6 @@ static uint32_t failed(struct report_state *s, const struct report_answer *a, us
 	s->failures++;
 	unanswered(s, now);
 	s->wait_until = add_sat(now, pause);
-	report_back_to(s);
 	return REPORT_CHANGE_RETRY;
 }
 
@@ -476,8 +455,9 @@ uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
 			 struct report_state *s, const struct report_facts *f,
 			 const struct report_answer *a, usec_t now)
 {
-	if (s->phase != REPORT_SENT)
+	if (!s->under_way)
 		return 0;
+	s->under_way = false;
 	restart_answered(s, a->kind);
 	switch (a->kind) {
 	case REPORT_ANSWER_OK:
@@ -495,7 +475,6 @@ uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
 	case REPORT_ANSWER_FORBIDDEN:
 		break;
 	case REPORT_ANSWER_GONE:
-		s->phase = REPORT_IDLE;
 		return REPORT_CHANGE_GONE;
 	case REPORT_ANSWER_SLOW_DOWN:
 		s->wait_until = add_sat(now, FAILURE_PAUSE);
@@ -503,6 +482,5 @@ uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
 	default:
 		return failed(s, a, now);
 	}
-	report_back_to(s);
 	return REPORT_CHANGE_RETRY;
 }

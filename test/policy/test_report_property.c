@@ -65,7 +65,7 @@ static bool changes_nothing(const struct report_rig *g)
 /* What must hold for everything that is sent. */
 static void check_answer(const struct report_rig *g, struct tally *t)
 {
-	CHECK(g->s->phase != REPORT_SENT);
+	CHECK(!g->s->under_way);
 	CHECK(g->d.patch.count > 0);
 	for (size_t k = 0; k < g->d.patch.count; k++) {
 		const struct report_item *item = &g->d.patch.item[k];

@@ -357,14 +357,12 @@ static void owner(struct world *w)
 static struct pod_bounds bounds_of(const struct world *w, size_t i)
 {
 	const struct report_resource *x = &w->g.c[i].resource[MEM];
-	const struct report_state *s = w->g.s;
 	bool stands = w->g.f.pending_deferred || w->g.f.pending_infeasible;
-	bool ratifies = s->failures == 0 && w->g.now >= s->refused_until && !w->blocked &&
-			!report_lead_denied(s, w->g.now);
+	bool ratifies = !w->blocked && report_ratifies(w->g.s, w->g.now);
 
 	return (struct pod_bounds){
 		.unratified_permille = ratifies ? 0 : 2000,
-		.growth_held = report_lead_tried(s, w->g.now),
+		.growth_held = report_lead_tried(w->g.s, w->g.now),
 		.replay_mem_bytes = x->spec_limit < x->reported ? x->spec_limit : 0,
 		.resource[MEM].accepted = stands ? MIN(x->spec_limit, x->reported) : x->spec_limit,
 	};

@@ -213,7 +213,7 @@ static void reporter_show_refusal(struct tracked *t, const char *text, usec_t no
 		}
 	if (!any)
 		e->refused(e->ctx, t->uid, 0, RESOURCE_CPU, LIMIT_MAX,
-			   MAX(t->state->refused_until, t->state->wait_until), text);
+			   report_refused_until(t->state), text);
 }
 
 /* When the last ceiling of a refusal ends; 0: none binds. */
@@ -251,7 +251,7 @@ static void reporter_refusal_ends(struct tracked *t, const struct report_facts *
 	bool condition = f->pending_deferred || f->pending_infeasible || f->progress_error;
 
 	if (t->refusal == NULL || condition || s->back != BACK_NONE ||
-	    now < MAX(s->refused_until, s->wait_until) || reporter_bound_until(t, now) != 0 ||
+	    now < report_refused_until(s) || reporter_bound_until(t, now) != 0 ||
 	    report_lead_denied(s, now))
 		return;
 	reporter_set_refusal(t, NULL);
@@ -285,7 +285,7 @@ bool reporter_pending(const struct reporter *r, const char *uid)
 {
 	const struct report_state *s = state_of(r, uid);
 
-	return s != NULL && s->phase != REPORT_IDLE;
+	return s != NULL && report_pending(s);
 }
 
 bool reporter_unsent(const struct reporter *r, const char *uid)
@@ -397,9 +397,7 @@ static bool ratifies(const struct reporter *r, const struct tracked *t, usec_t n
 {
 	if (!r->offered || (t != NULL && now < holds_until(&r->denied[RIGHT_RESIZE], t->space)))
 		return false;
-	return t == NULL || t->state == NULL ||
-	       (t->state->failures == 0 && now >= t->state->refused_until && !t->blocked &&
-		!report_lead_denied(t->state, now));
+	return t == NULL || t->state == NULL || (!t->blocked && report_ratifies(t->state, now));
 }
 
 bool reporter_ratifies(const struct reporter *r, const char *uid, usec_t now)
@@ -993,7 +991,7 @@ static void reporter_decide(struct tracked *t, usec_t now, struct report_decisio
 	t->unsent =
 		t->going_back ||
 		(r->view.mode == NULL &&
-		 (t->state->phase == REPORT_WAITING ||
+		 (report_pending(t->state) ||
 		  (t->status != NULL && now >= holds_until(&r->denied[RIGHT_STATUS], t->space) &&
 		   now >= t->status_refused_until)));
 }
