@@ -95,15 +95,25 @@ lab_figures()
 	cp "$1/out/kernel" "$work/kernel"
 }
 
+# By folder: options of lab.sh.
+declare -A OPTIONS=(
+	[cache]="--timeout 1200 --shift 0 --mem 4096"
+	[greedy]="--timeout 600"
+	[memory]="--timeout 1800 --shift 0 --mem 4096"
+	[memory-pods]="--timeout 3600 --shift 0 --mem 6144"
+	[raise]="--timeout 900 --shift 0 --smp 1"
+	[reflex]="--timeout 3600"
+	[shrink]="--timeout 900 --shift 0 --mem 4096"
+)
+
 # lab_folder NAME: test/bench/lab/NAME is a scenario that leaves figures and kernel in /lab/out.
-# Options of lab.sh in `options`.
 lab_folder()
 {
-	local dir=$here/bench/lab/$1 words=() rc=0
+	local words rc=0
 
-	[ ! -e "$dir/options" ] || read -r -a words <"$dir/options"
+	read -r -a words <<<"${OPTIONS[$1]}"
 	note "$1 in the lab, systemd $systemd"
-	"$here/lab.sh" run "$dir" "$work/$1" --systemd "$systemd" --install "$release" \
+	"$here/lab.sh" run "$here/bench/lab/$1" "$work/$1" --systemd "$systemd" --install "$release" \
 		"${words[@]}" >&2 || rc=1
 	lab_figures "$work/$1" || rc=1
 	return $rc

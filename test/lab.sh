@@ -23,14 +23,14 @@ help()
 	usage: test/lab.sh COMMAND [OPTIONS] [ARGUMENTS]
 
 	  build           make the machine: kernel, initrd, packages, image, saved RAM state
-	  run DIR [OUT]   run DIR/run in the machine; DIR is /lab there. Leaves in OUT: out/ (what the
-	                  program left in /lab/out), log (what it printed), console.log, qemu.log.
-	                  Exit status: the program's; 125 if it never finished, 126 if the input could
-	                  not be unpacked. Default OUT: build/lab/NAME-SYSTEMD
-	  shell [DIR]     a root shell in the machine, DIR in /lab (Ctrl-A X ends it)
+	  run WHAT [OUT]  run a scenario, or the program run of a folder, which is /lab in the machine.
+	                  Leaves in OUT: out/ (what the program left in /lab/out), log (what it printed),
+	                  console.log, qemu.log. Exit status: the program's; 125 if it never finished,
+	                  126 if the input could not be unpacked. Default OUT: build/lab/NAME-SYSTEMD
+	  shell [WHAT]    a root shell in the machine, with the same in /lab (Ctrl-A X ends it)
 	  status          says whether the machine is built (exit status)
 	  kubectl         the path of a kubectl that can resize: this host's, else Debian trixie's, fetched
-	  list            scenarios under test/lab/scenarios
+	  list            the scenarios: test/lab/scenarios.txt
 	  clean [--all]   drop what no current script would use; --all: everything
 	  help            this text
 
@@ -42,7 +42,7 @@ help()
 	                      257 build/trixie-[arm64-]release of test/debian.sh, if it is there); its
 	                      test/lab/kit programs go to /opt/lab. none: nothing
 	  --cold              boot instead of resuming the saved state
-	  --timeout SECONDS   default: DIR/timeout, else 300
+	  --timeout SECONDS   default: the scenario's, else 300
 	  --mem MB, --smp N   default 2048 and 2; another value boots cold
 	  --shift N           an instruction takes 2^N ns (default 3: 125 million a second); another
 	                      value boots cold
@@ -163,13 +163,32 @@ stage_sanitizers()
 		awk '$1 ~ /^lib(asan|ubsan)\./ && $3 ~ /^\// { print $3 }')
 }
 
+# find_scenario WHAT: sets DIR, TIMEOUT unless it was given, and PARAMETERS. WHAT has a / in it: a folder
+find_scenario()
+{
+	local row fields=(- "$1" 300)
+
+	DIR=$1
+	if [[ $1 != */* ]]; then
+		row=$(grep "^$1 " "$LAB_SRC/scenarios.txt") || die "no such scenario: $1 (test/lab.sh list)"
+		read -r -a fields <<<"$row"
+		DIR=$LAB_SRC/scenarios/${fields[1]}
+	fi
+	[ -x "$DIR/run" ] || die "$DIR/run is not there or not executable"
+	: "${TIMEOUT:=${fields[2]}}"
+	PARAMETERS=("${fields[@]:5}")
+}
+
 # Puts the scenario, the installed tree and the kit into one tree, as they shall stand in the guest.
 stage()
 {
-	local tree=$1 dir=$2 build=$3 program kit
+	local tree=$1 build=$2 program kit
 
 	mkdir -p "$tree/lab" "$tree/opt/lab"
-	[ -z "$dir" ] || cp -aL "$dir/." "$tree/lab/" # a twin of a scenario links to its run
+	if [ -n "${DIR:-}" ]; then
+		cp -a "$DIR/." "$tree/lab/"
+		printf '%s\n' "${PARAMETERS[@]}" | sed '/^$/d' >"$tree/lab/parameters"
+	fi
 	cp "$LAB_SRC"/kit/*.{sh,py} "$LAB_SRC"/../{demo/*.sh,e2e.sh} "$tree/opt/lab/"
 	cp "$ROOT/agent/ctl/kubectl-vscaled" "$tree/opt/lab/"
 	mkdir -p "$tree/opt/lab/kube"
@@ -223,11 +242,11 @@ warm()
 
 run()
 {
-	local dir=$1 out=${2:-} work build rc start=${EPOCHREALTIME/./}
+	local name out=${2:-} work build rc start=${EPOCHREALTIME/./}
 
-	[ -x "$dir/run" ] || die "$dir/run is not there or not executable"
-	dir=$(realpath "$dir")
-	out=$(realpath -m "${out:-$ROOT/build/lab/$(basename "$dir")-$SYSTEMD}")
+	find_scenario "$1"
+	name=$(basename "$(realpath -m "$1")")
+	out=$(realpath -m "${out:-$ROOT/build/lab/$name-$SYSTEMD}")
 	mkdir -p "$out"
 	exec 8<"$out"
 	flock -n 8 || die "$out is in use by another run"
@@ -237,11 +256,10 @@ run()
 	work=$(mktemp -d "${TMPDIR:-/tmp}/vscaled-lab.XXXXXX")
 	# shellcheck disable=SC2064  # the value of now
 	trap "rm -rf '$work'" EXIT
-	stage "$work/tree" "$dir" "$build"
+	stage "$work/tree" "$build"
 	input_make "$work/tree" run "$work/in.img"
 	vm_prepare "$work" "file,id=serial,path=$work/console.log"
 	warm "$IMAGE" "$STATE.qcow2"
-	[ -n "${TIMEOUT:-}" ] || TIMEOUT=$(cat "$dir/timeout" 2>/dev/null || echo 300)
 	vm_run "$work" "$TIMEOUT" || true
 	touch "$work/console.log"
 	cp "$work/log" "$work/console.log" "$work/qemu.log" "$out/"
@@ -249,39 +267,27 @@ run()
 	if [ ! -s "$out/rc" ]; then
 		tail -n 20 "$out/console.log" >&2
 		cat "$out/qemu.log" >&2
-		EXIT=125 die "$(basename "$dir") on systemd $SYSTEMD never finished ($(since "$start") s)"
+		EXIT=125 die "$name on systemd $SYSTEMD never finished ($(since "$start") s)"
 	fi
 	rc=$(<"$out/rc")
-	say "$(basename "$dir") on systemd $SYSTEMD: exit $rc, $(since "$start") s"
+	say "$name on systemd $SYSTEMD: exit $rc, $(since "$start") s"
 	exit "$rc"
 }
 
 shell()
 {
-	local dir=${1:-} work build
+	local work build
 
+	[ $# = 0 ] || find_scenario "$1"
 	build
 	build=$(install_dir)
 	work=$(mktemp -d "${TMPDIR:-/tmp}/vscaled-lab.XXXXXX")
 	# shellcheck disable=SC2064  # the value of now
 	trap "rm -rf '$work'" EXIT
-	stage "$work/tree" "$dir" "$build"
+	stage "$work/tree" "$build"
 	input_make "$work/tree" shell "$work/in.img"
 	vm_prepare "$work" "stdio,id=serial,mux=on,signal=off"
 	"${QEMU[@]}" -mon chardev=serial
-}
-
-list()
-{
-	local d versions
-
-	for d in "$LAB_SRC"/scenarios/*/run; do
-		[ -e "$d" ] || continue
-		d=${d%/run}
-		versions="252 257 "
-		[ ! -e "$d/systemd" ] || versions=$(tr '\n' ' ' <"$d/systemd")
-		printf '%-20s %s%s\n' "${d##*/}" "${versions% }" "$([ ! -e "$d/full" ] || echo ' full')"
-	done
 }
 
 clean()
@@ -319,13 +325,13 @@ build)
 	say "systemd $SYSTEMD, kernel $KVER: ready in $LAB"
 	;;
 run)
-	[ $# -eq 2 ] || [ $# -eq 3 ] || die "run DIR [OUT]"
+	[ $# -eq 2 ] || [ $# -eq 3 ] || die "run WHAT [OUT]"
 	run "${@:2}"
 	;;
 status) known && say "systemd $SYSTEMD, kernel $KVER: built" ;;
 shell) shell "${@:2}" ;;
 kubectl) kubectl_path ;;
-list) list ;;
+list) sed -n '/^# NAME/,$p' "$LAB_SRC/scenarios.txt" ;;
 clean) clean ;;
 help) help ;;
 *) die "unknown command $1 (test/lab.sh help)" ;;

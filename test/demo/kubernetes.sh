@@ -96,7 +96,7 @@ trap 'exit 130' INT TERM HUP
 start=$SECONDS
 
 title "a cluster of one node: test API server, containerd, a stand-in for the kubelet"
-kube_start systemd --lag 1 || fail "the cluster does not come up"
+kube_start --lag 1 || fail "the cluster does not come up"
 configure
 
 title "vscaled from its manifests, with shortened clocks: a day takes 15 s, a minute 3 s"

@@ -23,5 +23,4 @@ for fault; do
 	echo "built: $fault"
 done
 cp "$here/faults-run" "$out/lab/run"
-echo 3600 >"$out/lab/timeout"
-exec "$root/test/lab.sh" run "$out/lab" "$out/result" --install "${BUILD:-$root/build/release}"
+exec "$root/test/lab.sh" run "$out/lab" "$out/result" --timeout 3600 --install "${BUILD:-$root/build/release}"

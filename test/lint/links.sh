@@ -35,7 +35,7 @@ is_test()
 	local glob=$1
 
 	if [[ $glob == lab_* ]]; then
-		[ -e "$ROOT/test/lab/scenarios/${glob#lab_}/run" ]
+		grep -q "^${glob#lab_} " "$ROOT/test/lab/scenarios.txt"
 		return
 	fi
 	grep -qF "vscaled_test($glob " "$ROOT"/test/*/CMakeLists.txt ||

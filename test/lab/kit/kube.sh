@@ -10,6 +10,7 @@ KUBE=/run/kube-lab # the API server's folder
 KUBE_PORT=6443
 KUBE_DEBUG_PORT=6444
 KUBE_NS=lab        # namespace of the scenario's pods
+KUBE_DRIVER=${param[driver]:-systemd} # or cgroupfs
 KUBE_CONTROL=/run/kubelet
 AGENT_NS=vscaled
 export KUBECONFIG=$KUBE/admin.kubeconfig
@@ -25,12 +26,10 @@ kube_unit()
 		-- python3 -m "$module" "$@"
 }
 
-# kube_start DRIVER [KUBELET OPTION]...: server, node-1, namespace lab. DRIVER: systemd or cgroupfs.
+# kube_start [KUBELET OPTION]...: server, node-1, namespace lab.
 # Useful options: --lag SECONDS, --backoff SECONDS, --runtime crun. KUBE_VERSION=1.33: both are of that version.
 kube_start()
 {
-	KUBE_DRIVER=$1
-	shift
 	mkdir -p "$KUBE" "$KUBE_CONTROL"
 	systemctl start --no-block containerd.service
 	apiserver_start

@@ -11,6 +11,12 @@ lab_failed=0
 lab_late=0 # of those that failed: by their time alone
 lab_failures=() # the lines of those that failed, for the end
 LAB_LATE=75 # exit status: nothing failed but times
+declare -A param=() # what scenarios.txt says of this one
+if [ -e /lab/parameters ]; then
+	while IFS='=' read -r key value; do
+		param[$key]=$value
+	done </lab/parameters
+fi
 exec {lab_never}<> <(:) # reading it times out: a pause without a process
 
 # uptime: seconds since boot, with centiseconds
