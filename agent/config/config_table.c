@@ -414,7 +414,7 @@ const struct config_key config_keys[] = {
 	    0, 100 * PCT, "10%",
 	    "Smaller decreases are left out, share of the limit"),
 	ROW("common.foreignMax", CONFIG_COUNT, tuning.common.foreign_max, 1, 1000, "3",
-	    "After this many writes by an unknown external writer management is suspended"),
+	    "After more writes than this by an external writer management is suspended"),
 	ROW("common.foreignWindow", CONFIG_DURATION, tuning.common.foreign_window_usec,
 	    SEC, DAY, "10m",
 	    "Window of `foreignMax`"),
