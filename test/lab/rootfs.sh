@@ -25,7 +25,7 @@ userland()
 	[ -z "$s" ] || sources+=("deb $s $suite-security main")
 	include=$(tr -s ' \n\t' ',' <<<"$GUEST_PACKAGES ${SUITE_PACKAGES[$suite]}")
 	# Without our descriptors (locks, a test's log): from 10 on, dash cannot redirect to one, as apt's
-	# shell there is told to.
+	# shell there has to.
 	# shellcheck disable=SC2016  # mmdebstrap's shell expands $1, the new root
 	mmdebstrap --include="${include%,}" "${@:3}" \
 		--aptopt='Apt::Install-Recommends "false"' \
