@@ -5,6 +5,7 @@
 #include "agent/base/listen.h"
 #include "agent/base/time_text.h"
 #include "policy/base/quantity.h"
+#include "policy/base/text.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -56,36 +57,6 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 
 #define WHO_SIZE 512
 
-/* Text that grows in a given buffer, always terminated; what does not fit is marked. */
-struct text {
-	char *start;
-	size_t size;
-	size_t used;
-	bool cut;
-};
-
-static struct text text_in(char *buf, size_t size)
-{
-	buf[0] = '\0';
-	return (struct text){.start = buf, .size = size};
-}
-
-static void add_bytes(struct text *t, const char *s, size_t n)
-{
-	if (n > t->size - 1 - t->used) {
-		n = t->size - 1 - t->used;
-		t->cut = true;
-	}
-	memcpy(t->start + t->used, s, n);
-	t->used += n;
-	t->start[t->used] = '\0';
-}
-
-static void event_text_add(struct text *t, const char *s)
-{
-	add_bytes(t, s, strlen(s));
-}
-
 static const char *human_of(const struct event_record *e, enum event_value v)
 {
 	const struct event_pair *p = &e->values[v];
@@ -134,12 +105,12 @@ static bool expand(struct text *t, const struct event_record *e, const char *fro
 		const char *value;
 
 		if (close == NULL) {
-			add_bytes(t, from, (size_t)(to - from));
+			text_add(t, from, (size_t)(to - from));
 			break;
 		}
-		add_bytes(t, from, (size_t)(open - from));
+		text_add(t, from, (size_t)(open - from));
 		value = placeholder(e, open + 1, (size_t)(close - open - 1), buf);
-		event_text_add(t, value ? value : "?");
+		text_add_string(t, value ? value : "?");
 		whole &= value != NULL;
 		from = close + 1;
 	}
@@ -154,7 +125,7 @@ static void expand_optional(struct text *t, const struct event_record *e, const 
 	if (expand(t, e, from, to))
 		return;
 	t->used = before;
-	t->start[before] = '\0';
+	t->buf[before] = '\0';
 }
 
 static void blank_controls(char *s)
@@ -166,7 +137,7 @@ static void blank_controls(char *s)
 
 void event_text_message(const struct event_record *e, size_t size, char *ret)
 {
-	struct text t = text_in(ret, size);
+	struct text t = text_over(ret, size);
 	const char *at = event_table[e->kind].message;
 	const char *end = at + strlen(at);
 	const char *repeated = e->values[VALUE_REPEATED].exact;
@@ -184,9 +155,9 @@ void event_text_message(const struct event_record *e, size_t size, char *ret)
 		at = close + 1;
 	}
 	if (repeated) {
-		event_text_add(&t, " [and ");
-		event_text_add(&t, repeated);
-		event_text_add(&t, " more like it before]");
+		text_add_string(&t, " [and ");
+		text_add_string(&t, repeated);
+		text_add_string(&t, " more like it before]");
 	}
 	blank_controls(ret);
 }
@@ -203,28 +174,28 @@ static const char *event_level_name(int priority)
 /* A JSON string; logfmt readers accept the same. */
 static void add_quoted(struct text *t, const char *s)
 {
-	event_text_add(t, "\"");
+	text_add_string(t, "\"");
 	while (*s) {
 		size_t n = escape_utf8_length(s, strnlen(s, 4));
 		char escape[8];
 
 		if (n == 0) {
-			event_text_add(t, "\xef\xbf\xbd");
+			text_add_string(t, "\xef\xbf\xbd");
 			s++;
 			continue;
 		}
 		if (*s == '"' || *s == '\\') {
-			event_text_add(t, "\\");
-			add_bytes(t, s, 1);
+			text_add_string(t, "\\");
+			text_add(t, s, 1);
 		} else if ((unsigned char)*s < ' ' || *s == 127) {
 			snprintf(escape, sizeof escape, "\\u%04x", (unsigned char)*s);
-			event_text_add(t, escape);
+			text_add_string(t, escape);
 		} else {
-			add_bytes(t, s, n);
+			text_add(t, s, n);
 		}
 		s += n;
 	}
-	event_text_add(t, "\"");
+	text_add_string(t, "\"");
 }
 
 static bool is_plain(const char *s)
@@ -238,56 +209,43 @@ static bool is_plain(const char *s)
 static void add_logfmt(struct text *t, const char *key, const char *value)
 {
 	if (t->used > 0)
-		event_text_add(t, " ");
-	event_text_add(t, key);
-	event_text_add(t, "=");
+		text_add_string(t, " ");
+	text_add_string(t, key);
+	text_add_string(t, "=");
 	if (is_plain(value))
-		event_text_add(t, value);
+		text_add_string(t, value);
 	else
 		add_quoted(t, value);
 }
 
 static void add_json(struct text *t, const char *key, const char *value)
 {
-	event_text_add(t, t->used > 0 ? "," : "{");
+	text_add_string(t, t->used > 0 ? "," : "{");
 	add_quoted(t, key);
-	event_text_add(t, ":");
+	text_add_string(t, ":");
 	add_quoted(t, value);
 }
 
-static void format_line(const struct event_record *e, usec_t real_usec, struct text *t,
-			void (*put)(struct text *, const char *, const char *))
+int event_text_line(const struct event_record *e, enum event_format format, usec_t real_usec,
+		    size_t size, char *ret)
 {
+	bool json = format == EVENT_FORMAT_JSON;
+	void (*put)(struct text *, const char *, const char *) = json ? add_json : add_logfmt;
 	char message[EVENT_MESSAGE_SIZE], stamp[TIME_TEXT_SIZE];
+	struct text t = text_over(ret, size);
 	char id[SD_ID128_STRING_MAX];
 
 	event_text_message(e, sizeof message, message);
-	put(t, "ts", time_text(real_usec, 3, stamp));
-	put(t, "level", event_level_name(event_table[e->kind].priority));
-	put(t, "msg", message);
-	put(t, "event", event_table[e->kind].name);
-	put(t, "id", sd_id128_to_string(event_table[e->kind].id, id));
+	put(&t, "ts", time_text(real_usec, 3, stamp));
+	put(&t, "level", event_level_name(event_table[e->kind].priority));
+	put(&t, "msg", message);
+	put(&t, "event", event_table[e->kind].name);
+	put(&t, "id", sd_id128_to_string(event_table[e->kind].id, id));
 	for (size_t i = 0; i < EVENT_VALUE_COUNT; i++)
 		if (e->values[i].exact)
-			put(t, event_values[i].key, e->values[i].exact);
-}
-
-int event_text_logfmt(const struct event_record *e, usec_t real_usec, size_t size, char *ret)
-{
-	struct text t = text_in(ret, size);
-
-	format_line(e, real_usec, &t, add_logfmt);
-	event_text_add(&t, "\n");
-	return t.cut ? -ENOBUFS : 0;
-}
-
-int event_text_json(const struct event_record *e, usec_t real_usec, size_t size, char *ret)
-{
-	struct text t = text_in(ret, size);
-
-	format_line(e, real_usec, &t, add_json);
-	event_text_add(&t, "}\n");
-	return t.cut ? -ENOBUFS : 0;
+			put(&t, event_values[i].key, e->values[i].exact);
+	text_add_string(&t, json ? "}\n" : "\n");
+	return t.full ? -ENOBUFS : 0;
 }
 
 /* --- where it goes: the journal, stderr */
@@ -297,19 +255,6 @@ int event_text_json(const struct event_record *e, usec_t real_usec, size_t size,
 
 static struct event_log fallback = {.lines = true, .fd = STDERR_FILENO};
 static struct event_log *current = &fallback;
-
-/* FNV-1a, 64 bit; parts are set apart by a byte that is in none of them. */
-uint64_t event_limit_key(uint32_t kind, const char *const *parts)
-{
-	uint64_t hash = (14695981039346656037ULL ^ kind) * 1099511628211ULL;
-
-	for (; *parts; parts++) {
-		for (const char *c = *parts; *c; c++)
-			hash = (hash ^ (unsigned char)*c) * 1099511628211ULL;
-		hash = (hash ^ '\n') * 1099511628211ULL;
-	}
-	return hash ? hash : 1;
-}
 
 static struct event_limit_slot *slot_of(struct event_limit *l, uint64_t key)
 {
@@ -439,22 +384,19 @@ static void send_line(const struct event_log *l, const struct event_record *e)
 
 	if (l->prefix)
 		at = (size_t)snprintf(line, sizeof line, "<%d>", event_table[e->kind].priority);
-	if (l->format == EVENT_FORMAT_JSON)
-		event_text_json(e, l->real_usec, sizeof line - at, line + at);
-	else
-		event_text_logfmt(e, l->real_usec, sizeof line - at, line + at);
+	event_text_line(e, l->format, l->real_usec, sizeof line - at, line + at);
 	(void)!write(l->fd, line, strlen(line));
 }
 
+/* Of the kind and what it is about; never 0. */
 static uint64_t key_of(const struct event_record *e)
 {
-	const char *parts[] = {
-		e->values[VALUE_NAMESPACE].exact ?: "", e->values[VALUE_POD].exact ?: "",
-		e->values[VALUE_CONTAINER].exact ?: "", e->values[VALUE_UNIT].exact ?: "",
-		e->values[VALUE_RESOURCE].exact ?: "",  NULL,
-	};
+	uint64_t hash = text_hash(TEXT_HASH_FIRST, event_table[e->kind].name);
 
-	return event_limit_key(e->kind, parts);
+	for (enum event_value v = VALUE_NAMESPACE; v <= VALUE_RESOURCE; v++)
+		if (v != VALUE_CGROUP)
+			hash = text_hash(hash, e->values[v].exact ?: "");
+	return hash ?: 1;
 }
 
 /* Shows an event unless its kind is held back for its subject. */
@@ -483,73 +425,46 @@ static void event_log_emit(struct event_record *e)
 
 /* --- what vscaled logs */
 
-#define NUMBER_SIZE 32
+#define NUMBER_SIZE      32
+#define HUMAN_VALUE_SIZE 128
 
 /* A record and the memory for its numbers. */
 struct draft {
 	struct event_record record;
-	char from[NUMBER_SIZE], to[NUMBER_SIZE], count[NUMBER_SIZE], span[NUMBER_SIZE],
-		own[NUMBER_SIZE], error[NUMBER_SIZE];
-	char from_human[QUANTITY_TEXT_SIZE], to_human[QUANTITY_TEXT_SIZE];
-	char span_human[NUMBER_SIZE];
-	char error_human[128];
+	char exact[EVENT_VALUE_COUNT][NUMBER_SIZE];
+	char human[EVENT_VALUE_COUNT][HUMAN_VALUE_SIZE];
 };
-
-static bool event_allowed(const struct draft *d, enum event_value v)
-{
-	return event_table[d->record.kind].fields & (1u << v);
-}
-
-static void event_put(struct draft *d, enum event_value v, const char *exact, const char *human)
-{
-	if (event_allowed(d, v))
-		d->record.values[v] = (struct event_pair){exact, human};
-}
 
 static void put_text(struct draft *d, enum event_value v, const char *text)
 {
-	event_put(d, v, text && *text ? text : NULL, NULL);
+	if (text && *text)
+		d->record.values[v].exact = text;
 }
 
-static void put_who(struct draft *d, const struct event_who *w)
+static void put_number(struct draft *d, enum event_value v, uint64_t number, const char *unit)
 {
-	put_text(d, VALUE_NAMESPACE, w->namespace);
-	put_text(d, VALUE_POD, w->pod);
-	put_text(d, VALUE_CONTAINER, w->container);
-	put_text(d, VALUE_UNIT, w->unit);
-	put_text(d, VALUE_CGROUP, w->cgroup);
+	snprintf(d->exact[v], NUMBER_SIZE, "%" PRIu64 "%s", number, unit);
+	d->record.values[v].exact = d->exact[v];
 }
 
 /* Fields are exact quantities ("500m", "67108864", "max"), messages readable ones ("64.00Mi"). */
 static void put_amount(struct draft *d, enum event_value v, enum resource r, uint64_t amount)
 {
-	char *exact = v == VALUE_FROM ? d->from : d->to;
-	char *human = v == VALUE_FROM ? d->from_human : d->to_human;
-
+	put_number(d, v, amount, r == RESOURCE_CPU ? "m" : "");
 	if (amount == LIMIT_MAX)
-		snprintf(exact, NUMBER_SIZE, "max");
-	else
-		snprintf(exact, NUMBER_SIZE, "%" PRIu64 "%s", amount, r == RESOURCE_CPU ? "m" : "");
-	if (r == RESOURCE_CPU)
-		event_put(d, v, exact, quantity_format_cpu(amount, human, QUANTITY_TEXT_SIZE));
-	else
-		event_put(d, v, exact, quantity_format_human(amount, human, QUANTITY_TEXT_SIZE));
-}
-
-static void put_number(struct draft *d, enum event_value v, char text[static NUMBER_SIZE],
-		       uint64_t number)
-{
-	snprintf(text, NUMBER_SIZE, "%" PRIu64, number);
-	event_put(d, v, text, NULL);
+		put_text(d, v, "max");
+	d->record.values[v].human =
+		r == RESOURCE_CPU ? quantity_format_cpu(amount, d->human[v], QUANTITY_TEXT_SIZE)
+				  : quantity_format_human(amount, d->human[v], QUANTITY_TEXT_SIZE);
 }
 
 static void put_error(struct draft *d, int error)
 {
 	if (error >= 0)
 		return;
-	snprintf(d->error, sizeof d->error, "%d", -error);
-	event_put(d, VALUE_ERROR, d->error,
-		  strerror_r(-error, d->error_human, sizeof d->error_human));
+	put_number(d, VALUE_ERROR, (uint64_t)-error, "");
+	d->record.values[VALUE_ERROR].human =
+		strerror_r(-error, d->human[VALUE_ERROR], HUMAN_VALUE_SIZE);
 }
 
 /* "430 ms", "12.5 s", "-24.0 h". */
@@ -566,18 +481,24 @@ static void put_span(struct draft *d, int64_t span_usec)
 		return;
 	while (i < ARRAY_SIZE(units) - 1 && size < units[i].usec)
 		i++;
-	snprintf(d->span, sizeof d->span, "%" PRId64, span_usec);
-	snprintf(d->span_human, sizeof d->span_human, "%.1f %s", (double)span_usec / units[i].usec,
-		 units[i].unit);
-	event_put(d, VALUE_SPAN, d->span, d->span_human);
+	snprintf(d->exact[VALUE_SPAN], NUMBER_SIZE, "%" PRId64, span_usec);
+	snprintf(d->human[VALUE_SPAN], HUMAN_VALUE_SIZE, "%.1f %s",
+		 (double)span_usec / units[i].usec, units[i].unit);
+	d->record.values[VALUE_SPAN] =
+		(struct event_pair){d->exact[VALUE_SPAN], d->human[VALUE_SPAN]};
 }
 
 void event_write(enum event_kind kind, const struct event *e)
 {
 	struct draft d = {.record = {.kind = kind, .why = e->detail}};
-	bool limit = event_allowed(&d, VALUE_RESOURCE);
+	uint32_t fields = event_table[kind].fields;
+	bool limit = fields & F(RESOURCE);
 
-	put_who(&d, &e->who);
+	put_text(&d, VALUE_NAMESPACE, e->who.namespace);
+	put_text(&d, VALUE_POD, e->who.pod);
+	put_text(&d, VALUE_CONTAINER, e->who.container);
+	put_text(&d, VALUE_UNIT, e->who.unit);
+	put_text(&d, VALUE_CGROUP, e->who.cgroup);
 	put_text(&d, VALUE_RESOURCE, resource_names[e->resource]);
 	if (limit || e->from != 0)
 		put_amount(&d, VALUE_FROM, limit ? e->resource : RESOURCE_MEMORY, e->from);
@@ -593,10 +514,13 @@ void event_write(enum event_kind kind, const struct event *e)
 	put_text(&d, VALUE_VERSION, e->version);
 	put_text(&d, VALUE_HINT, e->hint);
 	put_text(&d, VALUE_OUTCOME, e->kept ? "the last good configuration stays" : "not started");
-	put_number(&d, VALUE_COUNT_OF, d.count, e->count);
+	put_number(&d, VALUE_COUNT_OF, e->count, "");
 	put_span(&d, e->span_usec);
 	if (e->own_usec != 0)
-		put_number(&d, VALUE_OWN, d.own, e->own_usec);
+		put_number(&d, VALUE_OWN, e->own_usec, "");
 	put_error(&d, e->error);
+	for (enum event_value v = 0; v < EVENT_VALUE_COUNT; v++)
+		if (!(fields & (1u << v)))
+			d.record.values[v] = (struct event_pair){0};
 	event_log_emit(&d.record);
 }

@@ -25,10 +25,6 @@ struct event_record {
 
 /* One line without control characters, cut to the size. */
 void event_text_message(const struct event_record *e, size_t size, char *ret);
-/* A line with its line break. real_usec: since 1970. -ENOBUFS: too long. */
-int event_text_logfmt(const struct event_record *e, usec_t real_usec, size_t size, char *ret);
-int event_text_json(const struct event_record *e, usec_t real_usec, size_t size, char *ret);
-
 enum event_target {
 	EVENT_TARGET_AUTO, /* the journal where its socket answers, and stderr unless that is the
 			    * journal */
@@ -37,6 +33,10 @@ enum event_target {
 };
 
 enum event_format { EVENT_FORMAT_LOGFMT, EVENT_FORMAT_JSON };
+
+/* A line with its line break. real_usec: since 1970. -ENOBUFS: too long. */
+int event_text_line(const struct event_record *e, enum event_format format, usec_t real_usec,
+		    size_t size, char *ret);
 
 struct event_log_options {
 	enum event_target target;
@@ -60,8 +60,6 @@ struct event_limit {
 	struct event_limit_slot slots[EVENT_LIMIT_SLOTS];
 };
 
-/* A key of a kind and what it is about; never 0. parts ends with NULL. */
-uint64_t event_limit_key(uint32_t kind, const char *const *parts);
 /* True: show it; *ret_held were held back before it. burst 0: always shown. If all slots are taken,
  * the one that began longest ago is reused. */
 bool event_limit_pass(struct event_limit *l, uint64_t key, uint32_t burst, usec_t now,

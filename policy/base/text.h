@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A text in a fixed buffer. Once something did not fit, `full` stays set. */
+/* A text in a fixed buffer. Once something did not fit, `full` stays set: it ends in the part of
+ * that which did. */
 struct text {
 	char *buf;
 	size_t size;
@@ -23,9 +24,11 @@ static inline struct text text_over(char *buf, size_t size)
 
 static inline void text_add(struct text *t, const char *s, size_t length)
 {
-	if (t->full || length >= t->size - t->used) {
-		t->full = 1;
+	if (t->full)
 		return;
+	if (length >= t->size - t->used) {
+		t->full = 1;
+		length = t->size - t->used - 1;
 	}
 	memcpy(t->buf + t->used, s, length);
 	t->used += length;

@@ -150,10 +150,20 @@ static void test_held_back(void)
 	event_write(EVENT_LIMIT_FAILED, &e);
 	CHECK_EQ(received.count, 7);
 	CHECK_STR(received.values[VALUE_REPEATED], "");
+	/* a name is not that of its neighbour, and another kind has its own count */
+	other = (struct event){.who = {.namespace = "a", .pod = "b"}, .error = -EIO};
+	for (int i = 0; i < 4; i++)
+		event_write(EVENT_LIMIT_FAILED, &other);
+	CHECK_EQ(received.count, 10);
+	other.who = (struct event_who){.namespace = "ab"};
+	event_write(EVENT_LIMIT_FAILED, &other);
+	CHECK_EQ(received.count, 11);
+	event_write(EVENT_PROPERTY_FAILED, &other);
+	CHECK_EQ(received.count, 12);
 	/* changes are never held back */
 	for (int i = 0; i < 100; i++)
 		event_write(EVENT_LIMIT_RAISED, &e);
-	CHECK_EQ(received.count, 107);
+	CHECK_EQ(received.count, 112);
 }
 
 static void test_limiter(void)
@@ -171,10 +181,6 @@ static void test_limiter(void)
 	}
 	CHECK(event_limit_pass(&l, 1, 1, 1000, &held));
 	CHECK_EQ(held, 0);
-	CHECK(event_limit_key(1, (const char *[]){"a", "b", NULL}) !=
-	      event_limit_key(1, (const char *[]){"ab", "", NULL}));
-	CHECK(event_limit_key(1, (const char *[]){"a", NULL}) !=
-	      event_limit_key(2, (const char *[]){"a", NULL}));
 }
 
 static void test_lines(void)
@@ -185,14 +191,14 @@ static void test_lines(void)
 
 	e.values[VALUE_FILE].exact = "/var/lib/a b";
 	e.values[VALUE_DETAIL].exact = "crc \"x\"\n\x01\xff\xc3\xa4 \xe2\x82";
-	CHECK_EQ(event_text_logfmt(&e, 1700000000123456, sizeof line, line), 0);
+	CHECK_EQ(event_text_line(&e, EVENT_FORMAT_LOGFMT, 1700000000123456, sizeof line, line), 0);
 	CHECK(strncmp(line, "ts=2023-11-14T22:13:20.123Z level=warning msg=\"/var/lib/a b is ",
 		      63) == 0);
 	CHECK(strstr(line, " event=state-damaged id=") != NULL);
 	CHECK(strstr(line, " file=\"/var/lib/a b\" detail=\"crc \\\"x\\\"\\u000a\\u0001") != NULL);
 	CHECK(strchr(line, '\n') == line + strlen(line) - 1);
 
-	CHECK_EQ(event_text_json(&e, 1700000000123456, sizeof line, line), 0);
+	CHECK_EQ(event_text_line(&e, EVENT_FORMAT_JSON, 1700000000123456, sizeof line, line), 0);
 	CHECK(strchr(line, '\n') == line + strlen(line) - 1);
 	json = cJSON_Parse(line);
 	CHECK(json != NULL);
@@ -203,7 +209,7 @@ static void test_lines(void)
 	CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "detail")),
 		  "crc \"x\"\n\x01\xef\xbf\xbd\xc3\xa4 \xef\xbf\xbd\xef\xbf\xbd");
 	cJSON_Delete(json);
-	CHECK_EQ(event_text_json(&e, 0, sizeof tiny, tiny), -ENOBUFS);
+	CHECK_EQ(event_text_line(&e, EVENT_FORMAT_JSON, 0, sizeof tiny, tiny), -ENOBUFS);
 	event_text_message(&e, sizeof tiny, tiny);
 	CHECK_EQ(strlen(tiny), sizeof tiny - 1);
 }
