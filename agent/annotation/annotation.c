@@ -397,9 +397,8 @@ static int take_policy(const struct annotation_key *, const char *value, struct 
 const struct annotation_key annotation_keys[] = {
 	[KEY_MODE] = {"mode", "Off, Initial, Auto or InPlaceOrRecreate, in any case",
 	 "absent: not managed",
-	 "`Off` computes and shows, and writes nothing. `Initial` sizes a container once when "
-	 "it starts, limits and requests, and moves nothing afterwards. `Auto` keeps sizing "
-	 "it and never restarts it. `InPlaceOrRecreate` also evicts a pod that cannot be sized in place.",
+	 "`Off` computes and shows, and writes nothing. `Initial` sizes limits and requests once, when a container"
+	 " starts. `Auto` keeps sizing and never restarts. `InPlaceOrRecreate` also evicts a pod that cannot be sized in place.",
 	 AT(rule.mode), take_mode},
 	[KEY_RESOURCES] = {"resources", "cpu, memory, or both as cpu,memory", "cpu,memory",
 	 "What is sized; the other one is left alone.", AT(rule.resources), take_resources},
@@ -419,17 +418,17 @@ const struct annotation_key annotation_keys[] = {
 	 "the configuration's, else 4 times the original",
 	 "No container's memory limit rises above this.", AT(rule.mem_bytes.max), take_as_config},
 	{"containers", "names separated by commas; -name leaves one out, * names all", "all",
-	 "Which containers are sized. With exclusions alone: all the others.", 0, 0, take_containers},
+	 "Which containers are sized, whatever `policy` says: `app`, `-istio-proxy` (all others), `*,-log`.", 0, 0, take_containers},
 	{"policy", "a VerticalPodAutoscaler's resourcePolicy as JSON", "none",
 	 "Bounds per container, see below. The keys above win over it.", 0, 0, take_policy},
 	{"scale-down", "true or false", "true", "`false`: limits only rise.",
 	 AT(rule.scale_down), take_bool},
 	{"allow-restart", "true or false", "false",
-	 "`true`: where `resizePolicy` says `RestartContainer` for memory, a higher limit may go into the spec, at most once"
-	 " an hour; the kubelet restarts the container for it.", AT(allow_restart), take_bool},
+	 "`true`: where `resizePolicy` says `RestartContainer` for memory, a higher limit may go into the spec. See below.",
+	 AT(allow_restart), take_bool},
 	{"autoscaled", "true or false", "true",
-	 "`false`: no autoscaler on an object above the pod's owner, such as an operator's custom resource, is the"
-	 " pod's, so that its requests and limits may move. One on the owner itself counts all the same.",
+	 "`false`: an autoscaler on an object above the pod's owner, such as an operator's custom resource, is not the"
+	 " pod's. One on the owner itself counts all the same.",
 	 AT(not_autoscaled), take_autoscaled},
 	{"startup-boost", "a factor from 1x to 100x or an amount of CPU as +500m, a space,"
 	 " and a duration: 2x 30s", "none",
