@@ -14,7 +14,7 @@
 #include "agent/manage/reader.h"
 #include "agent/manage/wake.h"
 #include "cgroup/writer.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include "policy/control/control.h"
 #include <errno.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "agent/manage/messages.h"
 #include "agent/manage/wake.h"
 #include "cgroup/stuck.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 
 /* From one wake-up to the next, a tenth of a second: in a cgroup at its limit the kernel searches
  * for a process to kill far less often than in one whose writer is stuck in the kernel's loop. */

@@ -16,8 +16,8 @@
 #include "agent/pod/pods.h"
 #include "agent/pod/runtime.h"
 #include "agent/view/view.h"
-#include "policy/base/arithmetic.h"
-#include "policy/types/bounds.h"
+#include "policy/base/base.h"
+#include "policy/types/reason.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>

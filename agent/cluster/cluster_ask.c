@@ -14,7 +14,7 @@
 #include "agent/pod/pod_rule.h"
 #include "agent/pod/pods.h"
 #include "cgroup/kubepods.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

@@ -17,7 +17,7 @@
 #include "agent/pod/pod_recover.h"
 #include "agent/pod/pod_rule.h"
 #include "agent/pod/pods.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include "policy/base/quantity.h"
 #include <errno.h>
 #include <stdio.h>

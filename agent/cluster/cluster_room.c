@@ -12,7 +12,7 @@
 #include "agent/manage/spec.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pods.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 
 /* A request without an answer may be stored as late as this, or be on its way to the watch. */
 #define SENT_USEC USEC_PER_MIN

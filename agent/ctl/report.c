@@ -5,7 +5,7 @@
 #include "agent/ctl/client.h"
 #include "agent/ctl/render.h"
 #include "agent/view/view_json.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include "policy/base/quantity.h"
 #include <errno.h>
 #include <inttypes.h>

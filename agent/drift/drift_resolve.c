@@ -21,7 +21,7 @@
 #include "agent/pod/pod_spec.h"
 #include "agent/pod/runtime.h"
 #include "cgroup/writer.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include "policy/control/control.h"
 #include <errno.h>
 

@@ -2,7 +2,7 @@
 #include "agent/manage/above.h"
 #include "cgroup/reader.h"
 #include "cgroup/stuck.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include <stdlib.h>
 #include <string.h>
 

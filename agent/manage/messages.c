@@ -11,7 +11,7 @@
 #include "agent/metrics/counters.h"
 #include "agent/view/decision_text.h"
 #include "agent/view/human.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "cgroup/kubepods.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -11,7 +11,7 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include "policy/control/control.h"
 #include "systemd/unit_dropin.h"
 #include <errno.h>

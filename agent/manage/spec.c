@@ -8,7 +8,7 @@
 #include "agent/manage/wake.h"
 #include "cgroup/cpuset.h"
 #include "cgroup/writer.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 
 bool limit_same(enum resource r, uint64_t a, uint64_t b)
 {

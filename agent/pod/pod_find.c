@@ -24,7 +24,7 @@
 #include "cgroup/kubepods.h"
 #include "cgroup/levels.h"
 #include "cgroup/writer.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include "policy/control/control.h"
 #include <errno.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include <stdio.h>
 #include <string.h>
 

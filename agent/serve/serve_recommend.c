@@ -8,7 +8,7 @@
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/serve/serve.h"
-#include "policy/history/prior.h"
+#include "policy/history/history.h"
 #include <errno.h>
 #include <stdio.h>
 

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "agent/state/state_file.h"
-#include "policy/history/floor.h"
 #include "policy/history/history.h"
 
 #define HISTORY_COUNT_MAX   10000

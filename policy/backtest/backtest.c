@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/backtest/backtest.h"
-#include "policy/base/arithmetic.h"
 #include <assert.h>
 #include <errno.h>
 
@@ -16,7 +15,8 @@ const char *const backtest_policy_names[BACKTEST_POLICY_COUNT] = {
 	[BACKTEST_THRESHOLD] = "threshold",
 };
 
-usec_t backtest_sample_span(const struct backtest_trace *t, size_t i)
+/* How long a sample holds; the last one as long as the one before it. */
+static usec_t sample_span(const struct backtest_trace *t, size_t i)
 {
 	assert(t->count >= 2 && i < t->count);
 	i = MIN(i, t->count - 2);
@@ -42,7 +42,7 @@ static void count_sample(struct backtest_demand *d, const struct backtest_trace 
 			 uint64_t *count, size_t cells)
 {
 	const uint64_t quantum_usec = CPU_QUANTUM_MILLI * BACKTEST_PERIOD_USEC / 1000;
-	usec_t span = backtest_sample_span(t, sample);
+	usec_t span = sample_span(t, sample);
 
 	for (usec_t at = 0; at < span; at += BACKTEST_PERIOD_USEC) {
 		uint64_t want = backtest_demand_next(d, t->samples[sample].micro_cores);
@@ -88,7 +88,7 @@ static int oracle_memory(const struct backtest_trace *t, struct backtest_oracle 
 	if (m == NULL)
 		return -ENOMEM;
 	for (size_t k = 0; k < t->count; k++) {
-		m[k] = (struct memory_span){t->samples[k].memory_bytes, backtest_sample_span(t, k)};
+		m[k] = (struct memory_span){t->samples[k].memory_bytes, sample_span(t, k)};
 		total += m[k].span;
 	}
 	qsort(m, t->count, sizeof *m, compare_bytes);
@@ -179,7 +179,7 @@ void backtest_begin(struct backtest *b, enum backtest_policy policy, const struc
 	*b = (struct backtest){.trace = t, .oracle = o, .policy = policy};
 	rig_set_up(&b->rig, &original, t->cpus, t->seed);
 	for (size_t i = 0; i < t->count; i++)
-		b->periods_total += periods_of(backtest_sample_span(t, i));
+		b->periods_total += periods_of(sample_span(t, i));
 	b->rig.tick_usec = b->rig.sim.step_usec = BACKTEST_PERIOD_USEC;
 	b->rig.user = b;
 	b->rig.after = note_change;
@@ -264,7 +264,7 @@ static void load_memory(struct backtest *b, uint64_t bytes, usec_t span)
 bool backtest_step(struct backtest *b)
 {
 	const struct backtest_sample *sample = &b->trace->samples[b->next];
-	usec_t span = backtest_sample_span(b->trace, b->next);
+	usec_t span = sample_span(b->trace, b->next);
 	const struct usage *u = &b->rig.sim.u;
 
 	if (b->trace->memory)
@@ -285,4 +285,57 @@ void backtest_drop(struct backtest *b)
 		control_drop(&b->rig.c);
 	if (b->policy == BACKTEST_VPA)
 		backtest_vpa_drop(&b->peer.vpa);
+}
+
+#define PIECE_USEC (20 * USEC_PER_MSEC)
+/* A factor of 700 to 1300 permille, mean 1000. */
+#define FACTOR_LOWEST 700
+#define DIE_SIDES     301
+/* Four coins come out of one random number. */
+#define COINS    4
+#define COIN_ONE 65536
+
+void backtest_demand_init(struct backtest_demand *d, uint32_t cpus, uint64_t seed)
+{
+	assert(cpus > 0 && cpus <= SIM_THREADS_MAX);
+	*d = (struct backtest_demand){.random = seed, .cpus = cpus};
+}
+
+static void next_second(struct backtest_demand *d)
+{
+	uint64_t r = random_next(&d->random);
+
+	d->factor_permille = FACTOR_LOWEST + (uint32_t)((r & UINT32_MAX) % DIE_SIDES) +
+			     (uint32_t)((r >> 32) % DIE_SIDES);
+}
+
+/* How many of `throws` coins fall, each with chance / COIN_ONE; throws is a multiple of COINS. */
+static uint64_t throw_coins(struct backtest_demand *d, uint64_t throws, uint64_t chance)
+{
+	uint64_t fallen = 0;
+
+	for (uint64_t i = 0; i < throws; i += COINS) {
+		uint64_t r = random_next(&d->random);
+
+		for (uint32_t k = 0; k < COINS; k++)
+			fallen += (r >> (16 * k) & (COIN_ONE - 1)) < chance;
+	}
+	return fallen;
+}
+
+uint64_t backtest_demand_next(struct backtest_demand *d, uint64_t micro_cores)
+{
+	uint64_t most = d->cpus * BACKTEST_PERIOD_USEC, mean, throws, chance;
+
+	if (d->period == 0)
+		next_second(d);
+	d->period = (d->period + 1) % BACKTEST_PERIODS;
+	mean = micro_cores * d->factor_permille / (1000 * BACKTEST_PERIODS);
+	if (mean == 0)
+		return 0;
+	/* Twice as many coins as pieces, or more: a chance of at most a half. Rounding the chance
+	 * up makes a piece shorter than 20 ms, and keeps the mean. */
+	throws = COINS * ((2 * mean + COINS * PIECE_USEC - 1) / (COINS * PIECE_USEC) + 1);
+	chance = (mean * COIN_ONE + throws * PIECE_USEC - 1) / (throws * PIECE_USEC);
+	return MIN(throw_coins(d, throws, chance) * mean * COIN_ONE / (throws * chance), most);
 }

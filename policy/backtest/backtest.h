@@ -9,11 +9,30 @@
  */
 #pragma once
 
-#include "policy/backtest/backtest_demand.h"
-#include "policy/backtest/backtest_vpa.h"
-#include "policy/backtest/captain.h"
-#include "policy/backtest/cpu_fast.h"
+#include "policy/backtest/backtest_policy.h"
 #include "policy/backtest/rig.h"
+
+/*
+ * From coarse samples to what is wanted in each period of 100 ms. A declared model, integers and a
+ * seed alone, so that a run is the same on every machine:
+ *	a second	wants the sample times a factor of 0.7 to 1.3 (the sum of two equal dice)
+ *	a period	gets its share of the second in pieces of at most 20 ms, thrown like coins
+ * The mean is the sample; the sum of a period is at most what the CPUs can do in it.
+ */
+
+#define BACKTEST_PERIOD_USEC (100 * USEC_PER_MSEC)
+#define BACKTEST_PERIODS     10 /* in a second */
+
+struct backtest_demand {
+	uint64_t random;
+	uint32_t cpus;
+	uint32_t factor_permille; /* of the running second */
+	uint32_t period;          /* 0..9 within it */
+};
+
+void backtest_demand_init(struct backtest_demand *d, uint32_t cpus, uint64_t seed);
+/* Microseconds of CPU that the next period wants, of a load of so many millionths of a core. */
+uint64_t backtest_demand_next(struct backtest_demand *d, uint64_t micro_cores);
 
 #define BACKTEST_CPUS_MAX SIM_THREADS_MAX
 
@@ -113,8 +132,6 @@ void backtest_begin(struct backtest *b, enum backtest_policy policy, const struc
 /* Runs one sample; false: it was the last. */
 bool backtest_step(struct backtest *b);
 void backtest_drop(struct backtest *b);
-/* How long a sample holds; the last one as long as the one before it. */
-usec_t backtest_sample_span(const struct backtest_trace *t, size_t i);
 
 /* For the policies: a limit that the peer sets. A memory limit is not lowered below use. */
 void backtest_set_cpu(struct backtest *b, uint64_t milli);

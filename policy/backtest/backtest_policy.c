@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* How each policy begins, and what it does after each period of 100 ms. */
+
 #include "policy/backtest/backtest.h"
 #include "policy/laws/threshold.h"
+#include <math.h>
 
-#define PERIODS_PER_SECOND 10
 #define PERIODS_PER_MINUTE 600
 
 static bool every(const struct backtest *b, uint64_t periods)
@@ -101,7 +102,7 @@ static void act_cpu_fast(struct backtest *b)
 	struct backtest_peer *p = &b->peer;
 	uint64_t want;
 
-	if (!every(b, PERIODS_PER_SECOND))
+	if (!every(b, BACKTEST_PERIODS))
 		return;
 	want = cpu_fast_act(&p->cpu_fast, second_milli(b), sim_milli(&b->rig.sim));
 	if (want != 0)
@@ -126,7 +127,7 @@ static void act_captain(struct backtest *b)
 	captain_sample(&p->captain, (double)(u->cpu_usage_usec - p->period_used_usec) /
 					    (double)BACKTEST_PERIOD_USEC);
 	p->period_used_usec = u->cpu_usage_usec;
-	if (!every(b, PERIODS_PER_SECOND))
+	if (!every(b, BACKTEST_PERIODS))
 		return;
 	if (captain_act(&p->captain, u->nr_throttled - p->throttled)) {
 		backtest_set_cpu(b, (uint64_t)(p->captain.cores * 1000));
@@ -154,7 +155,7 @@ static void act_threshold(struct backtest *b)
 {
 	const struct sim *s = &b->rig.sim;
 
-	if (!every(b, PERIODS_PER_SECOND))
+	if (!every(b, BACKTEST_PERIODS))
 		return;
 	if (above(b, RESOURCE_CPU, second_milli(b), sim_milli(s)))
 		backtest_set_cpu(b, 2 * sim_milli(s));
@@ -187,4 +188,209 @@ void backtest_policy_act(struct backtest *b)
 {
 	if (rows[b->policy].act != NULL)
 		rows[b->policy].act(b);
+}
+
+#define TARGET_PERMILLE    500
+#define TOLERANCE_PERMILLE 100
+
+void cpu_fast_init(struct cpu_fast *c, uint64_t limit_milli)
+{
+	*c = (struct cpu_fast){0};
+	for (size_t i = 0; i < ARRAY_SIZE(c->wanted_milli); i++)
+		c->wanted_milli[i] = limit_milli;
+}
+
+uint64_t cpu_fast_act(struct cpu_fast *c, uint64_t used_milli, uint64_t limit_milli)
+{
+	uint64_t share = used_milli * 1000 / limit_milli, want = 0;
+
+	c->wanted_milli[c->next] = used_milli * 1000 / TARGET_PERMILLE;
+	c->next = (c->next + 1) % ARRAY_SIZE(c->wanted_milli);
+	if (share * 1000 >= TARGET_PERMILLE * (1000 - TOLERANCE_PERMILLE) &&
+	    share * 1000 <= TARGET_PERMILLE * (1000 + TOLERANCE_PERMILLE))
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(c->wanted_milli); i++)
+		want = MAX(want, c->wanted_milli[i]);
+	return MAX(want, 1u);
+}
+
+#define MARGIN_FIRST 3.0
+#define CORES_MIN    0.01
+
+void captain_init(struct captain *c, double cores, double target)
+{
+	*c = (struct captain){.cores = cores, .target = target, .margin = MARGIN_FIRST};
+}
+
+void captain_sample(struct captain *c, double cores)
+{
+	c->sample[c->next] = cores;
+	c->next = (c->next + 1) % CAPTAIN_SAMPLES;
+	if (c->samples < CAPTAIN_SAMPLES)
+		c->samples++;
+}
+
+static double candidate(const struct captain *c)
+{
+	double highest = 0, sum = 0, squares = 0, mean, variance;
+
+	for (unsigned i = 0; i < c->samples; i++) {
+		highest = fmax(highest, c->sample[i]);
+		sum += c->sample[i];
+		squares += c->sample[i] * c->sample[i];
+	}
+	mean = sum / c->samples;
+	variance = fmax(squares / c->samples - mean * mean, 0);
+	return highest + c->margin * sqrt(variance);
+}
+
+bool captain_act(struct captain *c, uint64_t throttled)
+{
+	double ratio = (double)throttled / BACKTEST_PERIODS, before = c->before, want;
+
+	c->margin = fmax(c->margin + ratio - c->target, 0);
+	c->before = 0;
+	if (ratio > 3 * c->target) {
+		if (before > 0)
+			c->cores = before;
+		else
+			c->cores *= 1 + ratio - 3 * c->target;
+		return true;
+	}
+	if (c->samples < CAPTAIN_SAMPLES)
+		return false;
+	want = fmax(candidate(c), CORES_MIN);
+	if (want > 0.9 * c->cores)
+		return false;
+	c->before = c->cores;
+	c->cores = fmax(want, c->cores / 2);
+	return true;
+}
+
+const struct vpa_update_rules vpa_update_rules_default = {
+	.min_change = 0.1,
+	.lifetime_usec = 12 * USEC_PER_HOUR,
+	.quick_oom_usec = 10 * USEC_PER_MIN,
+};
+
+/* VPA compares in thousandths of a unit: CPU amounts are so already, bytes are not. */
+static const double milli_per_amount[RESOURCE_COUNT] = {
+	[RESOURCE_CPU] = 1,
+	[RESOURCE_MEMORY] = 1000,
+};
+
+/* One resource of one container; returns false when it has no recommendation. */
+static bool rate_container(const struct vpa_pod_container *c, enum resource r,
+			   struct vpa_priority *p)
+{
+	int64_t request = c->now.request[r], upper = c->rec.amount[VPA_UPPER][r];
+
+	if (!c->recommended || !(c->rec.resources & (1u << r)))
+		return false;
+	if (request == 0) {
+		p->scale_up = true;
+		p->outside_range = true;
+		return true;
+	}
+	if (c->rec.amount[VPA_TARGET][r] > request)
+		p->scale_up = true;
+	/* An upper bound of 0 is one that is not there. */
+	if (request < c->rec.amount[VPA_LOWER][r] || (upper > 0 && request > upper))
+		p->outside_range = true;
+	return true;
+}
+
+struct vpa_priority vpa_update_priority(const struct vpa_pod_container *containers, size_t count)
+{
+	struct vpa_priority p = {0};
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		double request = 0, target = 0;
+		bool any = false;
+
+		for (size_t i = 0; i < count; i++) {
+			if (!rate_container(&containers[i], r, &p))
+				continue;
+			any = true;
+			request += (double)containers[i].now.request[r] * milli_per_amount[r];
+			target += (double)containers[i].rec.amount[VPA_TARGET][r] *
+				  milli_per_amount[r];
+		}
+		if (!any)
+			continue;
+		request = MAX(request, 1.0);
+		p.resource_diff += fabs(request - target) / request;
+	}
+	return p;
+}
+
+bool vpa_update_accepted(const struct vpa_priority *p, const struct vpa_pod_run *run,
+			 const struct vpa_update_rules *rules)
+{
+	bool quick_oom = run->oom_killed && run->oom_run_usec < rules->quick_oom_usec;
+
+	if (quick_oom)
+		return p->resource_diff > 0;
+	if (p->outside_range)
+		return true;
+	return run->age_usec >= rules->lifetime_usec && p->resource_diff >= rules->min_change;
+}
+
+void backtest_vpa_init(struct backtest_vpa *v, uint32_t resources, usec_t now)
+{
+	const struct vpa_rules *rules = &vpa_rules_default;
+
+	*v = (struct backtest_vpa){.resources = resources, .changed = now};
+	histogram_init(&v->aggregate.cpu, &histogram_cpu, rules->half_life_usec);
+	histogram_init(&v->aggregate.memory, &histogram_memory, rules->half_life_usec);
+	v->container = (struct vpa_container){.aggregate = &v->aggregate, .rules = rules};
+}
+
+void backtest_vpa_drop(struct backtest_vpa *v)
+{
+	histogram_drop(&v->aggregate.cpu);
+	histogram_drop(&v->aggregate.memory);
+}
+
+enum vpa_sample backtest_vpa_killed(struct backtest_vpa *v, int64_t request_bytes, usec_t now)
+{
+	v->oom_killed = true;
+	v->oom_run_usec = now - v->changed;
+	v->changed = now;
+	return vpa_add_oom(&v->container, request_bytes, now);
+}
+
+void backtest_vpa_estimate(const struct backtest_vpa *v, uint32_t containers,
+			   struct vpa_recommendation *ret)
+{
+	vpa_estimate(&v->aggregate, &vpa_rules_default, containers, v->resources, ret);
+}
+
+bool backtest_vpa_update(struct backtest_vpa *v, const int64_t request[RESOURCE_COUNT],
+			 const int64_t max[RESOURCE_COUNT], usec_t now, int64_t ret[RESOURCE_COUNT])
+{
+	struct vpa_pod_container c = {.recommended = true};
+	struct vpa_pod_run run = {
+		.age_usec = now - v->changed,
+		.oom_killed = v->oom_killed,
+		.oom_run_usec = v->oom_run_usec,
+	};
+	struct vpa_priority p;
+
+	if (v->aggregate.samples == 0)
+		return false;
+	backtest_vpa_estimate(v, 1, &c.rec);
+	for (int r = 0; r < RESOURCE_COUNT; r++) {
+		c.now.request[r] = c.now.limit[r] = request[r];
+		for (int b = 0; max[r] > 0 && b < VPA_BOUND_COUNT; b++)
+			c.rec.amount[b][r] = MIN(c.rec.amount[b][r], max[r]);
+	}
+	p = vpa_update_priority(&c, 1);
+	if (!vpa_update_accepted(&p, &run, &vpa_update_rules_default))
+		return false;
+	for (int r = 0; r < RESOURCE_COUNT; r++)
+		ret[r] = v->resources & 1u << r ? c.rec.amount[VPA_TARGET][r] : request[r];
+	v->changed = now;
+	v->oom_killed = false;
+	return true;
 }

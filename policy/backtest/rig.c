@@ -1,6 +1,382 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/backtest/rig.h"
+#include <assert.h>
+#include <errno.h>
 #include <string.h>
+
+#define STEP_DEFAULT_USEC (10 * USEC_PER_MSEC)
+/* Above memory.high without anything to reclaim: two seconds for a mebibyte (kernel, 6.12). */
+#define CRAWL_BPS (MIB / 2)
+/* Share of a step that a read lost to a refault costs. */
+#define REFAULT_STALL_PERMILLE 500
+
+static uint64_t sim_random(struct sim *s, uint64_t below)
+{
+	return below == 0 ? 0 : random_next(&s->random) % below;
+}
+
+void sim_init(struct sim *s, const struct limits *l, uint32_t cpus, uint64_t seed)
+{
+	*s = (struct sim){
+		.cpus = cpus,
+		.step_usec = STEP_DEFAULT_USEC,
+		.now = USEC_PER_HOUR,
+		.random = seed,
+		.u.limits = *l,
+	};
+	s->next_cycle = s->now;
+	s->next_period = s->now;
+}
+
+uint64_t sim_unreclaimable(const struct sim *s)
+{
+	return s->m.anon + s->m.shmem + s->m.kernel + s->m.sock + s->m.locked_file;
+}
+
+static uint64_t charged(const struct sim *s)
+{
+	return sim_unreclaimable(s) + s->m.file;
+}
+
+uint64_t sim_milli(const struct sim *s)
+{
+	return cpu_milli_of(s->u.limits.cpu_quota_usec, s->u.limits.cpu_period_usec);
+}
+
+/* ---- CPU ---- */
+
+static void refill(struct sim *s)
+{
+	const struct limits *l = &s->u.limits;
+
+	if (l->cpu_quota_usec == LIMIT_MAX)
+		return;
+	s->runtime_usec =
+		MIN(s->runtime_usec + l->cpu_quota_usec, l->cpu_quota_usec + l->cpu_burst_usec);
+}
+
+static void end_period(struct sim *s)
+{
+	while (s->timer_on && s->now >= s->next_period) {
+		s->u.nr_periods++;
+		s->u.nr_throttled += s->throttled;
+		refill(s);
+		s->next_period += s->u.limits.cpu_period_usec;
+		if (s->idle && !s->throttled)
+			s->timer_on = false;
+		s->idle = !s->throttled;
+		s->throttled = false;
+	}
+}
+
+static void start_timer(struct sim *s)
+{
+	usec_t period = s->u.limits.cpu_period_usec;
+
+	if (s->timer_on)
+		return;
+	if (s->now >= s->next_period)
+		s->next_period += ((s->now - s->next_period) / period + 1) * period;
+	s->timer_on = true;
+	refill(s);
+}
+
+static void arrivals(struct sim *s)
+{
+	const struct sim_load *l = &s->load;
+
+	if (l->cycle_usec == 0 || s->now < s->next_cycle)
+		return;
+	for (uint32_t i = 0; i < l->threads; i++) {
+		if (l->drops) {
+			s->lost_usec += s->pending[i];
+			s->pending[i] = 0;
+		}
+		s->pending[i] += l->busy_usec;
+	}
+	s->next_cycle += l->cycle_usec;
+	if (l->jitter_usec > 0)
+		s->next_cycle += sim_random(s, l->jitter_usec);
+	if (s->next_cycle < s->now)
+		s->next_cycle = s->now + l->cycle_usec;
+}
+
+/* One thread on one CPU for a step. */
+static void run_thread(struct sim *s, uint32_t i, bool limited)
+{
+	usec_t want = MIN(s->pending[i], s->step_usec);
+	usec_t got = s->throttled ? 0 : want;
+
+	if (limited && !s->throttled) {
+		got = MIN(got, s->runtime_usec);
+		s->runtime_usec -= got;
+		s->throttled = got < want;
+	}
+	s->pending[i] -= got;
+	s->u.cpu_usage_usec += got;
+	s->u.throttled_usec += want - got;
+	if (got > 0)
+		s->idle = false;
+}
+
+static void step_cpu(struct sim *s)
+{
+	bool limited = s->u.limits.cpu_quota_usec != LIMIT_MAX, waited = false;
+	uint32_t running = 0, threads = s->load.threads,
+		 first = threads > 0 ? s->turn % threads : 0;
+
+	end_period(s);
+	arrivals(s);
+	for (uint32_t k = 0; k < threads; k++) {
+		uint32_t i = first + k < threads ? first + k : first + k - threads;
+
+		if (s->pending[i] == 0)
+			continue;
+		if (running == s->cpus) {
+			waited = true;
+			break;
+		}
+		if (limited && running == 0)
+			start_timer(s);
+		running++;
+		run_thread(s, i, limited);
+	}
+	s->turn += waited;
+	if (s->throttled)
+		s->u.psi_cpu_some_usec += s->step_usec;
+}
+
+/* ---- memory ---- */
+
+static void drop_file(struct sim *s, uint64_t bytes)
+{
+	s->m.file -= MIN(bytes, s->m.file - MIN(s->m.dirty, s->m.file));
+}
+
+static void kill_all(struct sim *s)
+{
+	s->u.events.oom_kill++;
+	s->m.anon = 0;
+	s->m.debt = 0;
+}
+
+/* Charges that stand above a limit: reclaim, then the limit's own way. */
+static void squeeze(struct sim *s)
+{
+	const struct limits *l = &s->u.limits;
+
+	s->u.mem_peak = MAX(s->u.mem_peak, MIN(charged(s), l->mem_max));
+	if (charged(s) > l->mem_high) {
+		s->u.events.high++;
+		drop_file(s, charged(s) - l->mem_high);
+	}
+	if (charged(s) > l->mem_max) {
+		s->u.events.max++;
+		drop_file(s, charged(s) - l->mem_max);
+	}
+	if (charged(s) > l->mem_max)
+		kill_all(s);
+}
+
+static void stall(struct sim *s, usec_t span)
+{
+	s->u.psi_mem_some_usec += span;
+	s->u.psi_mem_full_usec += span;
+	s->m.stalled_usec += span;
+}
+
+/* Each thread is delayed by 64 s x (overage / memory.high)^2 for 256 KiB, for 2 s at most, and not
+ * for less than 10 ms (mem_cgroup_handle_over_high()); a huge page is one charge. */
+static uint64_t crawl_bps(const struct sim *s)
+{
+	uint64_t high = s->u.limits.mem_high, over = sim_unreclaimable(s) - high;
+	uint64_t ppm = mul_div(over, 1000000, MAX(high, (uint64_t)1));
+	usec_t delay = MIN(mul_div(ppm * ppm, 512, 1000000), 2 * USEC_PER_SEC);
+
+	if (s->load.allocators == 0)
+		return CRAWL_BPS;
+	return delay < 10 * USEC_PER_MSEC
+		       ? UINT64_MAX
+		       : mul_div(2 * MIB * s->load.allocators, USEC_PER_SEC, delay);
+}
+
+static void grow_anon(struct sim *s)
+{
+	uint64_t bps = s->load.anon_bps, add;
+	bool crawls = sim_unreclaimable(s) >= s->u.limits.mem_high;
+
+	if (s->m.anon >= s->load.anon_goal) {
+		/* A smaller goal is memory given back. */
+		s->m.anon = s->load.anon_goal;
+		s->m.debt = 0;
+		return;
+	}
+	if (crawls) {
+		bps = MIN(bps, crawl_bps(s));
+		stall(s, s->step_usec);
+	}
+	s->m.debt += mul_div(bps, s->step_usec, USEC_PER_SEC);
+	add = MIN(round_down(s->m.debt, PAGE_DEFAULT_BYTES), s->load.anon_goal - s->m.anon);
+	s->m.debt -= MIN(add, s->m.debt);
+	s->m.anon += add;
+}
+
+/* Reads go round the set: what is not resident is read in, and counts as a refault when it was
+ * there before. */
+static void read_files(struct sim *s)
+{
+	uint64_t bytes = mul_div(s->load.cache_bps, s->step_usec, USEC_PER_SEC);
+	uint64_t room = MIN(s->u.limits.mem_max, s->u.limits.mem_high), missing, miss;
+	uint64_t set = s->load.cache_set;
+
+	if (bytes == 0 || set == 0)
+		return;
+	missing = set > s->m.file ? set - s->m.file : 0;
+	miss = mul_div(bytes, missing, set);
+	room = room > charged(s) ? room - charged(s) : 0;
+	s->m.file += MIN(miss, missing);
+	if (miss <= room || miss == 0)
+		return;
+	/* Full: pages are thrown out and come back. */
+	s->cache_cursor += miss;
+	s->u.stat.refault_file += s->cache_cursor / PAGE_DEFAULT_BYTES;
+	s->cache_cursor %= PAGE_DEFAULT_BYTES;
+	if (s->load.cache_matters)
+		stall(s, mul_div(s->step_usec, REFAULT_STALL_PERMILLE * miss, 1000 * bytes));
+}
+
+static void step_memory(struct sim *s)
+{
+	grow_anon(s);
+	read_files(s);
+	squeeze(s);
+}
+
+void sim_run(struct sim *s, usec_t span)
+{
+	usec_t end = s->now + span;
+
+	while (s->now < end) {
+		step_cpu(s);
+		step_memory(s);
+		s->now += s->step_usec;
+	}
+}
+
+void sim_allocate(struct sim *s, uint64_t bytes)
+{
+	s->m.anon += bytes;
+	s->load.anon_goal = MAX(s->load.anon_goal, s->m.anon);
+	squeeze(s);
+}
+
+void sim_observe(const struct sim *s, struct usage *ret)
+{
+	struct mem_stat *stat = &ret->stat;
+
+	*ret = s->u;
+	ret->have = USAGE_CPU | USAGE_THROTTLE | USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_PEAK |
+		    USAGE_MEM_EVENTS | USAGE_PSI_CPU | USAGE_PSI_MEM | USAGE_CPU_LIMIT |
+		    USAGE_MEM_LIMIT;
+	ret->mem_current = charged(s);
+	stat->anon = s->m.anon;
+	stat->shmem = s->m.shmem;
+	stat->kernel = s->m.kernel;
+	stat->sock = s->m.sock;
+	/* The kernel's lists: what is locked is in none of the others. */
+	stat->unevictable = MIN(s->m.locked, s->m.anon) + s->m.locked_file;
+	stat->active_anon = s->m.anon - MIN(s->m.locked, s->m.anon) + s->m.shmem;
+	stat->file = s->m.file + s->m.shmem + s->m.locked_file;
+	stat->active_file = scale_permille(s->m.file, s->load.cache_active);
+	stat->inactive_file = s->m.file - stat->active_file;
+}
+
+/* ---- writes ---- */
+
+static void set_quota(struct sim *s, uint64_t quota, uint64_t period)
+{
+	s->u.limits.cpu_quota_usec = quota;
+	if (period != 0)
+		s->u.limits.cpu_period_usec = period;
+	/* The kernel refills and wakes all threads at once. */
+	s->runtime_usec = 0;
+	refill(s);
+	s->throttled = false;
+}
+
+void sim_write(struct sim *s, enum knob knob, uint64_t value)
+{
+	uint64_t page = round_down(value, PAGE_DEFAULT_BYTES), kills = s->u.events.oom_kill;
+	bool lower = page < s->u.limits.mem_max;
+
+	switch (knob) {
+	case KNOB_CPU_MAX:
+		s->u.limits.cpu_burst_usec = MIN(s->u.limits.cpu_burst_usec, value);
+		set_quota(s, value, 0);
+		break;
+	case KNOB_CPU_BURST:
+		s->u.limits.cpu_burst_usec = value;
+		break;
+	case KNOB_MEM_HIGH:
+		s->u.limits.mem_high = page;
+		drop_file(s, charged(s) > page ? charged(s) - page : 0);
+		break;
+	case KNOB_MEM_MAX:
+		s->u.limits.mem_max = page;
+		squeeze(s);
+		s->write_kills += lower ? s->u.events.oom_kill - kills : 0;
+		break;
+	default:
+		break;
+	}
+}
+
+static int apply_max(struct sim *s, const struct change *c)
+{
+	uint64_t to = round_down(c->to, PAGE_DEFAULT_BYTES);
+
+	if (to == s->u.limits.mem_max)
+		return APPLY_UNCHANGED;
+	if (to < s->u.limits.mem_max && add_sat(charged(s), c->margin_bytes) > to)
+		return APPLY_REFUSED;
+	sim_write(s, KNOB_MEM_MAX, to);
+	return APPLY_DONE;
+}
+
+static int apply_reclaim(struct sim *s, const struct change *c)
+{
+	uint64_t want = MIN(c->to, 64 * MIB);
+	bool enough = s->m.file >= want;
+
+	drop_file(s, want);
+	return enough ? APPLY_DONE : APPLY_PARTIAL;
+}
+
+int sim_apply(struct sim *s, const struct change *c)
+{
+	switch (c->knob) {
+	case KNOB_CPU_MAX:
+		assert(c->to >= CPU_QUOTA_MIN_USEC && c->period_usec >= 1000);
+		if (c->to == s->u.limits.cpu_quota_usec)
+			return APPLY_UNCHANGED;
+		sim_write(s, KNOB_CPU_MAX, c->to);
+		return APPLY_DONE;
+	case KNOB_CPU_BURST:
+		if (c->to > s->u.limits.cpu_quota_usec)
+			return -EINVAL;
+		sim_write(s, KNOB_CPU_BURST, c->to);
+		return APPLY_DONE;
+	case KNOB_MEM_HIGH:
+		sim_write(s, KNOB_MEM_HIGH, c->to);
+		return APPLY_DONE;
+	case KNOB_MEM_MAX:
+		return apply_max(s, c);
+	case KNOB_MEM_RECLAIM:
+		return apply_reclaim(s, c);
+	default:
+		return -EINVAL;
+	}
+}
 
 /* 2026-01-01T00:00:00Z */
 #define START_REAL (1767225600 * USEC_PER_SEC)

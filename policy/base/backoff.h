@@ -10,18 +10,6 @@
 /* Without a failure for this long, the next one is the first again. */
 #define BACKOFF_RESET_USEC (2 * USEC_PER_MIN)
 
-/* xorshift64: good enough to spread load, and the same everywhere. Zero is no state of it. */
-static inline uint64_t random_next(uint64_t *state)
-{
-	uint64_t x = *state != 0 ? *state : 0x9e3779b97f4a7c15;
-
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	*state = x;
-	return x;
-}
-
 struct backoff {
 	usec_t wait_usec;  /* of the next failure, unstretched; 0: the first */
 	usec_t quiet_from; /* when the last wait was over */
@@ -29,4 +17,14 @@ struct backoff {
 };
 
 /* A try has just failed: the wait before the next one, never 0, at most twice the cap. */
-usec_t backoff_next(struct backoff *b, usec_t now);
+static inline usec_t backoff_next(struct backoff *b, usec_t now)
+{
+	usec_t wait = b->wait_usec, delay;
+
+	if (wait == 0 || now >= b->quiet_from + BACKOFF_RESET_USEC)
+		wait = BACKOFF_FIRST_USEC;
+	delay = wait + random_next(&b->random) % (wait + 1);
+	b->wait_usec = MIN(wait * 2, BACKOFF_CAP_USEC);
+	b->quiet_from = now + delay;
+	return delay;
+}

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/control/control.h"
-#include "policy/base/arithmetic.h"
 #include "policy/control/control_impl.h"
 #include "policy/laws/threshold.h"
 #include <assert.h>

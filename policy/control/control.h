@@ -4,18 +4,12 @@
  * control (now) and realtime for records (now_real). */
 #pragma once
 
-#include "policy/history/history.h"
-#include "policy/history/prior.h"
 #include "policy/laws/boost.h"
 #include "policy/laws/cpu_law.h"
 #include "policy/laws/drift.h"
 #include "policy/laws/ledger.h"
 #include "policy/laws/mem_law.h"
 #include "policy/laws/pod_bounds.h"
-#include "policy/laws/startup.h"
-#include "policy/laws/whole_core.h"
-#include "policy/types/bounds.h"
-#include "policy/types/plan.h"
 
 #define CONTROL_STEPS_MAX 8
 /* OOM kills while the node denied memory that are remembered. */

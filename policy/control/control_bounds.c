@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/base/arithmetic.h"
 #include "policy/control/control_impl.h"
-#include "policy/types/bounds.h"
 
 /* The kernel treats a larger value as "max"; no node has as much. */
 #define MEM_CEILING_MAX (1024 * 1024 * 1024 * GIB)

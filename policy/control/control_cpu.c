@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/base/arithmetic.h"
 #include "policy/control/control_impl.h"
 
 void control_plan_cpu(struct control *c, const struct control_context *x, uint64_t milli,

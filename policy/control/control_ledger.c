@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A container's ledger entry, its grants, and what it gives back. */
-#include "policy/base/arithmetic.h"
 #include "policy/control/control_impl.h"
 
 /* Without a denial for this long the shortage is over. */

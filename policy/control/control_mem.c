@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/base/arithmetic.h"
 #include "policy/control/control_impl.h"
-#include "policy/types/bounds.h"
 #include <string.h>
 
 /* --- the highest memory need, and the desired limit after an OOM kill --- */

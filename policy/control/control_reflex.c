@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reflex passes: what they read, and the brake. */
-#include "policy/base/arithmetic.h"
 #include "policy/control/control_impl.h"
 
 /* Memory is read at every reflex pass when use is above this share of the limit, or would reach it

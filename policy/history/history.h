@@ -8,10 +8,23 @@
  * (policy/history/vpa.h). */
 #pragma once
 
-#include "policy/history/checkpoint.h"
 #include "policy/history/demand.h"
 #include "policy/history/histogram.h"
 #include "policy/types/profile.h"
+
+/* The result of a failed shrink: a lower bound that decays over hours. */
+
+/* Kept in the history file: realtime, survives restarts. */
+struct shrink_floor {
+	uint64_t value;    /* millicores or bytes; 0 = none */
+	usec_t since_real; /* when it was learned */
+};
+
+/* The floor as of now: halves every half_life, linear in between (within 6 % of the exponential).
+ */
+uint64_t floor_value(const struct shrink_floor *f, usec_t half_life_usec, usec_t now_real);
+/* Between what failed and what worked before, so that repeated trials close in on the need. */
+void floor_learn(struct shrink_floor *f, uint64_t failed, uint64_t worked, usec_t now_real);
 
 /* algorithm vpa: what is gathered for VPA's one sample a minute. Not kept on disk. */
 struct vpa_minute {
@@ -107,3 +120,29 @@ struct past_series {
  * average does not tell how it was spread. cpu or memory may be empty. */
 void history_add_past(struct history *h, const struct tuning_history *t,
 		      const struct past_series *cpu, const struct past_series *memory);
+
+/* What other pods of the same workload are known to need, for a container whose own history is
+ * short. The part of the prior in a recommendation falls from all to nothing while the confidence
+ * of the container's own history grows from 0 to 1000 permille. */
+
+/* Of one list (agent/cluster/cluster_kin.c). */
+#define PRIOR_PODS_MAX 50
+
+/* All 0: nothing is known. */
+struct prior {
+	struct recommendation of; /* confidence_permille: at most 1000 */
+	uint32_t pods;            /* it was made from */
+};
+
+/* Is it possible as the recommendation of a container? 0 in all four: the resource is unknown. */
+bool prior_is_possible(const struct recommendation *r);
+/* Per value the median, weighted by confidence: one wrong pod among several changes little.
+ * Confidence is their sum. count: at most PRIOR_PODS_MAX; each possible. */
+void prior_merge(const struct recommendation *pods, size_t count, struct prior *ret);
+/* No value above what this node has; 0: not known. */
+void prior_bound(struct prior *p, const uint64_t most[RESOURCE_COUNT]);
+/* No upper bound above what there is: with little confidence it is many times the target. */
+void prior_bound_upper(struct recommendation *r, const uint64_t most[RESOURCE_COUNT]);
+/* own: from the container's history alone. The peak is never below its own. ret may be own. */
+void prior_blend(const struct prior *p, const struct recommendation *own,
+		 struct recommendation *ret);

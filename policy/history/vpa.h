@@ -6,7 +6,6 @@
 #pragma once
 
 #include "policy/history/histogram.h"
-#include "policy/types/limits.h"
 
 /* Every amount VPA computes is cut to 0..1e14. */
 #define VPA_AMOUNT_MAX 100000000000000

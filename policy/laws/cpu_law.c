@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/laws/cpu_law.h"
-#include "policy/base/arithmetic.h"
 #include <assert.h>
 #include <errno.h>
 
@@ -387,4 +386,66 @@ uint64_t cpu_trial_undo(struct cpu_law *c, usec_t now_real)
 	floor_learn(&c->floor, ended.to_milli, ended.from_milli, now_real);
 	c->trial = (struct cpu_trial){0};
 	return ended.from_milli;
+}
+
+/* Percentiles of all time: a load that comes once a day is throttled at its begin by the first two
+ * goals. Floors of failed trials fade soon where the measured share of throttled periods decides
+ * anyway. */
+static const struct cpu_goal goals[GOAL_COUNT] = {
+	[GOAL_SAVINGS] = {.throttle_ppm = 20000,
+			  .aim_permille = 530,
+			  .pass_ppm = 500000,
+			  .pass_periods = 4,
+			  .pass_run = 4,
+			  .peak_permille = 500,
+			  .floor_half_life_usec = 30 * USEC_PER_MIN},
+	[GOAL_BALANCED] = {.aim_permille = 900,
+			   .pass_ppm = 300000,
+			   .pass_run = 1,
+			   .peak_permille = 900,
+			   .holds_recent = true},
+	[GOAL_LATENCY] = {.throttle_ppm = 100, .aim_permille = 800, .holds_recent = true},
+};
+
+struct cpu_goal cpu_goal_of(const struct tuning *t, enum goal goal)
+{
+	struct cpu_goal g = goals[goal];
+
+	if (g.throttle_ppm == 0)
+		g.throttle_ppm = t->cpu.throttle_target_ppm;
+	if (g.peak_permille == 0)
+		g.peak_permille = t->history.peak_permille;
+	if (g.floor_half_life_usec == 0)
+		g.floor_half_life_usec = t->cpu.floor_half_life_usec;
+	return g;
+}
+
+#define CORE_MILLI 1000u
+
+bool whole_core_matters(const struct heap_ceiling *heap)
+{
+	bool known = heap->bytes != 0 || heap->permille != 0;
+
+	return known && (heap->runtime == HEAP_JVM || heap->runtime == HEAP_GO);
+}
+
+static uint64_t cores(uint64_t milli)
+{
+	return milli / CORE_MILLI + (milli % CORE_MILLI != 0);
+}
+
+bool whole_core_crossed(uint64_t from_milli, uint64_t to_milli)
+{
+	return cores(from_milli) != cores(to_milli);
+}
+
+uint64_t whole_core_keep(uint64_t limit_milli, uint64_t to_milli, usec_t crossed_at, usec_t now)
+{
+	uint64_t most = cores(limit_milli) * CORE_MILLI;
+
+	if (limit_milli == 0 || limit_milli == LIMIT_MAX ||
+	    !whole_core_crossed(limit_milli, to_milli) || crossed_at == 0 ||
+	    now - crossed_at >= WHOLE_CORE_EVERY_USEC)
+		return to_milli;
+	return to_milli > limit_milli ? most : most - CORE_MILLI + CPU_QUANTUM_MILLI;
 }

@@ -13,11 +13,32 @@
  *    for ever. */
 #pragma once
 
-#include "policy/history/demand.h"
-#include "policy/history/floor.h"
-#include "policy/history/period_demand.h"
-#include "policy/laws/cpu_goal.h"
+#include "policy/history/history.h"
+#include "policy/laws/heap.h"
 #include "policy/types/reason.h"
+#include <stdbool.h>
+
+/* What a goal asks of a CPU limit: the share of throttled periods that it holds. Fewer cost limit
+ * area, more cost time. docs/tuning.md has the measurements. */
+
+struct cpu_goal {
+	uint32_t throttle_ppm; /* of the periods: theta */
+	uint32_t aim_permille; /* of theta: what the limit is set for, so that chance stays below
+				  theta */
+	/* So many throttled periods do not raise the limit, as long as the last minute had few of
+	 * them. */
+	uint32_t pass_ppm;      /* of the periods of the last second, or ... */
+	uint32_t pass_periods;  /* ... so many of them, ... */
+	uint32_t pass_run;      /* ... and at most so many without a free one in between */
+	uint32_t peak_permille; /* percentile of the demand of all time that bounds the limit from
+				   below */
+	bool holds_recent;      /* the highest demand of recentWindow holds a decrease back */
+	usec_t floor_half_life_usec;
+};
+
+/* What is 0 in the table comes from the configuration: theta of balanced, the percentile of
+ * latency, the half-life of both. */
+struct cpu_goal cpu_goal_of(const struct tuning *t, enum goal goal);
 
 /* The last shrink: on trial, or passed and kept for cpu_shrink_mark_harmful(). */
 struct cpu_trial {
@@ -142,3 +163,18 @@ uint64_t cpu_trial_undo(struct cpu_law *c, usec_t now_real);
  */
 void cpu_shrink_mark_harmful(const struct tuning_cpu *t, struct cpu_law *c, uint64_t limit_milli,
 			     usec_t now, usec_t now_real);
+
+/* Go (1.25) and the JVM set the number of their threads by the CPU limit, rounded up to whole
+ * cores, and read it again now and then. A limit that goes to and fro across a whole core makes
+ * them start and stop threads, so for containers of these runtimes it crosses one at most once an
+ * hour, unless the container is throttled. */
+
+#define WHOLE_CORE_EVERY_USEC USEC_PER_HOUR
+
+/* Is it a container to which this applies? As far as its heap settings tell. */
+bool whole_core_matters(const struct heap_ceiling *heap);
+/* Do the runtimes see another number of cores? LIMIT_MAX: no limit. */
+bool whole_core_crossed(uint64_t from_milli, uint64_t to_milli);
+/* The nearest to to_milli that keeps the number of cores, unless the last crossing is long enough
+ * ago. crossed_at 0: never. */
+uint64_t whole_core_keep(uint64_t limit_milli, uint64_t to_milli, usec_t crossed_at, usec_t now);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/laws/heap.h"
-#include "policy/base/arithmetic.h"
 #include <string.h>
 
 const char *const heap_runtime_names[HEAP_RUNTIME_COUNT] = {

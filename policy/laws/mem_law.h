@@ -10,9 +10,7 @@
  * Pressure, refaults or a `max` event undo it; the time to the next trial doubles. */
 #pragma once
 
-#include "policy/history/demand.h"
-#include "policy/history/floor.h"
-#include "policy/types/profile.h"
+#include "policy/history/history.h"
 #include "policy/types/reason.h"
 
 /* One second of reflex passes (100 ms), and one more point. */
@@ -46,7 +44,7 @@ struct mem_trial {
 	uint32_t idle_passes;       /* passes since that became less */
 };
 
-/* memory.high ahead of growth (mem_brake.c). */
+/* memory.high ahead of growth. */
 struct mem_brake {
 	uint64_t line;   /* where it is armed; 0: it is not */
 	uint64_t stands; /* a memory.high up to this was written by the brake, also when lifting it

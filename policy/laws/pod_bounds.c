@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/laws/pod_bounds.h"
-#include "policy/base/arithmetic.h"
 
 uint64_t pod_unratified_max(const struct pod_bounds *p, uint64_t original)
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/laws/threshold.h"
-#include "policy/base/arithmetic.h"
 
 void threshold_note(const struct tuning_threshold *t, usec_t *since, uint64_t used, uint64_t limit,
 		    usec_t now)

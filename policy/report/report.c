@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/base/arithmetic.h"
 #include "policy/report/report_impl.h"
 
 /* Between two leads; each covers the growth of ahead_usec. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/base/arithmetic.h"
 #include "policy/report/report_impl.h"
-#include "policy/types/bounds.h"
+#include "policy/types/reason.h"
 
 uint64_t report_memory_floor(const struct report_tuning *t, usec_t ahead_usec,
 			     const struct report_container *c)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Leads: when a memory limit in the spec must be raised before use gets there. */
-#include "policy/base/arithmetic.h"
 #include "policy/report/report_impl.h"
 
 /* A lead is due when use would pass the limit in the spec sooner than this: request, watch and

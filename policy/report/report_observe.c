@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The pod's object: what the kubelet has carried out of the spec, and who changed it. */
-#include "policy/base/arithmetic.h"
 #include "policy/report/report_impl.h"
 
 enum { BIT_DEFERRED = 1, BIT_INFEASIBLE = 2, BIT_PROGRESS = 4, BIT_ERROR = 8, BIT_ECHOED = 16 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/report/report_queue.h"
-#include "policy/base/arithmetic.h"
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/base/arithmetic.h"
 #include "policy/report/report_impl.h"
 #include <string.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/report/rollout.h"
-#include "policy/base/arithmetic.h"
 #include "policy/base/text.h"
 #include <assert.h>
 

@@ -14,7 +14,7 @@ enum mode {
 	MODE_COUNT,
 };
 
-/* How much throttling a CPU limit may cause for being small (policy/laws/cpu_goal.h). */
+/* How much throttling a CPU limit may cause for being small (policy/laws/cpu_law.h). */
 enum goal { GOAL_BALANCED, GOAL_SAVINGS, GOAL_LATENCY, GOAL_COUNT };
 
 enum algorithm { ALGORITHM_DEFAULT, ALGORITHM_VPA, ALGORITHM_THRESHOLD, ALGORITHM_COUNT };
@@ -119,7 +119,7 @@ struct tuning_memory {
 	usec_t settle_usec; /* growth over for this long: headroom in the file is taken back */
 };
 
-/* Start-up of a container (startup.h). */
+/* Start-up of a container (policy/laws/boost.h). */
 struct tuning_startup {
 	usec_t ready_usec;    /* it ends this long after Ready */
 	usec_t unprobed_usec; /* without a probe: this long after the start */

@@ -4,7 +4,7 @@
  * node without that much memory does not grant it.
  */
 #include "agent/manage/managed.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include "test/agent/test_pods.h"
 
 #define TOTAL  (2 * GIB)

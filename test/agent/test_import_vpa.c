@@ -3,7 +3,7 @@
  * what is refused, kept and replaced, and that nothing is written where nothing may be. */
 #include "agent/ctl/ctl.h"
 #include "agent/state/history_file.h"
-#include "policy/backtest/backtest_vpa.h"
+#include "policy/backtest/backtest_policy.h"
 #include "policy/history/vpa.h"
 #include "test/check.h"
 #include "test/policy/vpa/vpa_aggregate.h"

@@ -4,7 +4,7 @@
 #include "agent/manage/table.h"
 #include "agent/metrics/counters.h"
 #include "agent/pod/pod_spec.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include "test/agent/test_pods.h"
 
 #define KUBELET_EVERY_SEC 5

@@ -2,16 +2,14 @@
 /*
  * What each goal costs in limit area and throttling, beside static limits that know the future and
  * the laws of others, for the same work: bandwidth control in steps of a millisecond
- * (policy/backtest/sim.h), four threads, original limit 4 cores, a day after 26 h of warm-up.
+ * (policy/backtest/rig.h), four threads, original limit 4 cores, a day after 26 h of warm-up.
  *
  * bench_goals [--seeds N] [--hours N] [--policy NAME] [KIND | FILE.csv=MEAN_CORES]...: default all
  * policies and kinds, seed 1.
  */
-#include "policy/backtest/backtest_vpa.h"
-#include "policy/backtest/captain.h"
-#include "policy/backtest/cpu_fast.h"
+#include "policy/backtest/backtest_policy.h"
 #include "policy/backtest/rig.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include "policy/laws/threshold.h"
 #include "test/bench/goal_load.h"
 #include <inttypes.h>

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * How soon and how far a CPU limit follows a demand that steps up after a minute of idling, in a
- * model of bandwidth control (policy/backtest/sim.h) with passes, periods and arrivals at random
+ * model of bandwidth control (policy/backtest/rig.h) with passes, periods and arrivals at random
  * phases: our laws on their clocks, Autothrottle's law on its second and VPA's loop on its minutes,
  * all for the same loads. The lab measures the same on a real kernel (test/lab/kit/react.c).
  *
  * bench_reflex [CPUS [THREADS]]: of one machine, of one width of load; else 8, and 1 to 8.
  */
-#include "policy/backtest/captain.h"
-#include "policy/backtest/vpa_update.h"
+#include "policy/backtest/backtest_policy.h"
 #include "test/policy/rig.h"
 #include "test/policy/vpa/vpa_aggregate.h"
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/bench/goal_load.h"
-#include "policy/backtest/sim.h"
+#include "policy/backtest/rig.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

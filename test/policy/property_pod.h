@@ -2,7 +2,7 @@
 /* Random pods and what must hold for their containers. For test_property.c alone. */
 #pragma once
 
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 
@@ -69,8 +69,8 @@ static bool refused(const struct rig *r, enum resource res)
 }
 
 /*
- * What a pod forbids, worked out anew and not by the rows of bounds.h. Bounds that contradict each
- * other leave the later one, so each is held against what comes after it.
+ * What a pod forbids, worked out anew and not by the rows of enum bound. Bounds that contradict
+ * each other leave the later one, so each is held against what comes after it.
  */
 static void check_pod(const struct rig *r, enum resource res, uint64_t to, bool lowers)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Startup boost in virtual time: what a daemon with a pass every 100 ms would write. */
 #include "policy/laws/boost.h"
-#include "policy/types/bounds.h"
+#include "policy/types/reason.h"
 #include "test/check.h"
 
 #define TICK  (100 * USEC_PER_MSEC)

@@ -2,7 +2,7 @@
 /* What happens to a unit from outside: pauses, external writers, restarts, odd limits and
  * observations. */
 #include "policy/control/control.h"
-#include "policy/types/bounds.h"
+#include "policy/types/reason.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 

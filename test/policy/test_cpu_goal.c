@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Each goal holds its share of throttled periods, on a load whose single periods vary: a core on
  * average, in pieces. More throttling is paid back with limit area. */
-#include "policy/backtest/backtest_demand.h"
+#include "policy/backtest/backtest.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 

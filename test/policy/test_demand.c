@@ -130,7 +130,7 @@ static void test_extremes(void)
 }
 
 /* Runs a load for a minute and returns the highest demand of any second of it. */
-static uint64_t highest(struct sim *s, usec_t tick)
+static uint64_t highest_recent(struct sim *s, usec_t tick)
 {
 	struct usage before, now;
 	struct cpu_rates r;
@@ -173,7 +173,7 @@ static void test_bursts(void)
 			s.load = (struct sim_load){.threads = jobs[i].threads,
 						   .busy_usec = jobs[i].busy,
 						   .cycle_usec = jobs[i].cycle};
-			got = highest(&s, fast ? 100 * MS : USEC_PER_SEC);
+			got = highest_recent(&s, fast ? 100 * MS : USEC_PER_SEC);
 			CHECK(got >= jobs[i].least);
 			CHECK(got <= jobs[i].most);
 		}
@@ -190,7 +190,7 @@ static void test_censored(void)
 		sim_init(&s, &l, 4, 1);
 		s.load = sim_steady(1, 800);
 		s.load.drops = true;
-		CHECK(highest(&s, USEC_PER_SEC) > limit);
+		CHECK(highest_recent(&s, USEC_PER_SEC) > limit);
 	}
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The ledger, rule by rule. Numbers are MiB unless they say otherwise. */
-#include "policy/types/bounds.h"
+#include "policy/types/reason.h"
 #include "test/policy/ledger_world.h"
 
 static uint64_t most(struct world *w, uint32_t entry)
@@ -364,7 +364,7 @@ static void test_claims_met_by_what_is_freed(void)
 	CHECK_EQ(ledger_denied_limit(&c, 64, 0, USEC_PER_SEC), 300);
 }
 
-/* As a row of bounds.h: never below what stands, and cut to it. */
+/* As a row of enum bound: never below what stands, and cut to it. */
 static void test_as_bound(void)
 {
 	struct world w = world(612);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The distribution of demand over single periods. */
-#include "policy/history/period_demand.h"
+#include "policy/history/demand.h"
 #include "test/check.h"
 #include <stdbool.h>
 

@@ -5,9 +5,9 @@
  *
  * VSCALED_SEED repeats a run, VSCALED_ROUNDS makes it longer.
  */
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include "policy/control/control.h"
-#include "policy/types/bounds.h"
+#include "policy/types/reason.h"
 #include "test/check.h"
 #include "test/policy/property_pod.h"
 #include <errno.h>

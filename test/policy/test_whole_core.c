@@ -2,7 +2,7 @@
 /* The limit of a runtime that counts cores crosses a whole core at most once an hour. */
 #include "policy/base/backoff.h"
 #include "policy/control/control.h"
-#include "policy/laws/whole_core.h"
+#include "policy/laws/cpu_law.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 

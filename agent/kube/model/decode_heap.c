@@ -8,7 +8,7 @@
  * value may be the container's own limit or request: what is made of it is a share of that, as it
  * was when the container started. */
 #include "agent/kube/model/decode_impl.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

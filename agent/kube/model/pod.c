@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/model/pod.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

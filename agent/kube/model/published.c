@@ -2,9 +2,9 @@
 #include "agent/kube/model/published.h"
 #include "agent/kube/model/field.h"
 #include "agent/kube/model/names.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include "policy/base/quantity.h"
-#include "policy/history/prior.h"
+#include "policy/history/history.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/kube/model/decode.h"
-#include "policy/history/checkpoint.h"
+#include "policy/history/histogram.h"
 
 /* A text above it is not read. */
 #define VPA_EXPORT_BYTES_MAX (64 * MIB)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/report/recorder.h"
 #include "agent/kube/report/reporter_answer.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include "policy/base/text.h"
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "agent/base/crc32c.h"
 #include "agent/kube/model/encode.h"
 #include "agent/kube/report/reporter_answer.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include "policy/base/text.h"
 #include <errno.h>
 #include <stdio.h>

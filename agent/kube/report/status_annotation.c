@@ -5,7 +5,7 @@
 #include "agent/base/time_text.h"
 #include "agent/kube/report/reporter.h"
 #include "agent/kube/report/reporter_answer.h"
-#include "policy/base/arithmetic.h"
+#include "policy/base/base.h"
 #include "policy/base/quantity.h"
 #include <cjson/cJSON.h>
 #include <string.h>

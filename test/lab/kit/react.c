@@ -11,8 +11,7 @@
  * loop does within the time: a recommender and an updater, each once a minute.
  */
 #include "gauge.h"
-#include "policy/backtest/captain.h"
-#include "policy/backtest/vpa_update.h"
+#include "policy/backtest/backtest_policy.h"
 #include "policy/types/profile.h"
 #include "test/policy/vpa/vpa_aggregate.h"
 #include <fcntl.h>

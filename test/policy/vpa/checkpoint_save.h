@@ -2,7 +2,7 @@
 /* Writes what checkpoint_load() reads, as VPA does. */
 #pragma once
 
-#include "policy/history/checkpoint.h"
+#include "policy/history/histogram.h"
 
 #define CHECKPOINT_WEIGHT_MAX 10000
 

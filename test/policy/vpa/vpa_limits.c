@@ -4,7 +4,7 @@
 enum rounding { ROUND_DOWN, ROUND_UP };
 
 /* a * b / c with a product of 128 bits, cut to int64. c > 0, the others >= 0. */
-static int64_t mul_div(int64_t a, int64_t b, int64_t c, enum rounding rounding)
+static int64_t mul_div_rounding(int64_t a, int64_t b, int64_t c, enum rounding rounding)
 {
 	unsigned __int128 n = (unsigned __int128)a * (unsigned __int128)b;
 	unsigned __int128 d = (unsigned __int128)c;
@@ -30,7 +30,7 @@ int64_t vpa_proportional_limit(int64_t limit, int64_t request, int64_t recommend
 	/* A limit alone stands for both, so they stay equal. */
 	if (request == 0 || request == limit)
 		return recommended;
-	return mul_div(limit, recommended, request, ROUND_DOWN);
+	return mul_div_rounding(limit, recommended, request, ROUND_DOWN);
 }
 
 int64_t vpa_cap(int64_t v, int64_t min, int64_t max)
@@ -84,8 +84,8 @@ static void scale_pod(struct vpa_pod_container *containers, size_t count, enum v
 {
 	for (size_t i = 0; i < count; i++)
 		if (has(&containers[i], r))
-			containers[i].rec.amount[b][r] = mul_div(containers[i].rec.amount[b][r],
-								 by->to, by->from, by->rounding);
+			containers[i].rec.amount[b][r] = mul_div_rounding(
+				containers[i].rec.amount[b][r], by->to, by->from, by->rounding);
 }
 
 /* Fits one bound of one resource of all containers into the LimitRange of the pod. */
@@ -121,7 +121,7 @@ static int64_t boundary(const struct vpa_resources *now, enum resource r, int64_
 		return 0;
 	if (now->request[r] == 0)
 		return bound;
-	return mul_div(bound, now->request[r], limit, ROUND_DOWN);
+	return mul_div_rounding(bound, now->request[r], limit, ROUND_DOWN);
 }
 
 static void cap_container(struct vpa_pod_container *c, const struct vpa_limit_range *range,

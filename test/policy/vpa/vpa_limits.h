@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "policy/backtest/vpa_update.h"
+#include "policy/backtest/backtest_policy.h"
 
 /* One LimitRange item. */
 struct vpa_limit_range {
