@@ -69,7 +69,7 @@ const struct config_key config_keys[] = {
 	ROW("clocks.reviewInterval", CONFIG_DURATION, clocks.review_usec, 100 * MS, HOUR, "10s",
 	    "Review: makes recommendations, lowers limits"),
 	ROW("clocks.stateInterval", CONFIG_DURATION, clocks.state_usec, SEC, DAY, "5m",
-	    "Save of the history, which is saved at the end too"),
+	    "Save of the history; also at the end"),
 
 	WHERE("paths.stateDirectory", CONFIG_FILE, paths.state_dir, PATH_MAX - 64,
 	      "`$STATE_DIRECTORY`, else `/var/lib/vscaled`",
@@ -91,13 +91,13 @@ const struct config_key config_keys[] = {
 	    "Lines on stderr"),
 
 	FIXED("recorder.enabled", CONFIG_BOOL, recorder.enabled, 0, 1, "true",
-	    "Records what the laws were given and what they decided, for `vscalectl record dump`"),
+	    "Flight recorder, for `vscalectl record dump` and `history`"),
 	FIXED("recorder.size", CONFIG_BYTES, recorder.size_bytes, MIB, GIB, "16Mi",
 	    "Files `recording` to `recording.3` in the state directory; an hour of a busy container takes about 0.5 MiB"),
 
 	WHERE("prometheus.url", CONFIG_WORD, prometheus.url, 512, "none",
-	    "Server that is queried for the past use of containers that neither this node nor the "
-	    "workload's other pods know: `https://prometheus.monitoring:9090`"),
+	    "Server that is queried for the past use of containers without history: "
+	    "`https://prometheus.monitoring:9090`"),
 	WHERE("prometheus.tokenFile", CONFIG_FILE, prometheus.token_file, PATH_MAX - 64, "none",
 	    "Bearer token for it"),
 	WHERE("prometheus.caFile", CONFIG_FILE, prometheus.ca_file, PATH_MAX - 64, "the system's",
@@ -145,17 +145,16 @@ const struct config_key config_keys[] = {
 	      100 * MS, DAY, "10m",
 	    "Least interval of writes of a pod's status annotation"),
 	CHOICE("kubernetes.observe", kubernetes.observe, observed, "OptedIn",
-	       "`All`: pods without a mode are watched and recommended for as in mode Off; nothing "
-	       "of them is written, neither to cgroups nor to the API server; `None`: pods in mode "
-	       "Off get no status annotation, and one that they have is removed"),
+	       "`All`: also recommends for pods without a mode, of which nothing is written; `None`: pods "
+	    "in mode Off have no status annotation"),
 	ROW("kubernetes.observedContainers", CONFIG_COUNT, kubernetes.observed_containers, 1, 5000,
-	    "500", "Most containers of such pods; the oldest pods first"),
+	    "500", "Most containers of pods without a mode; the oldest pods first"),
 	FIXED("kubernetes.workloadHistory", CONFIG_BOOL, kubernetes.workload_history, 0, 1, "true",
-	    "A container with little history on this node starts from what the status "
-	    "annotations of its workload's other pods say"),
+	    "A container with little history also counts the status annotations of its workload's pods "
+	    "on other nodes"),
 	FIXED("kubernetes.autoscalers", CONFIG_BOOL, kubernetes.autoscalers, 0, 1, "true",
-	    "Leaves a request alone while a HorizontalPodAutoscaler scales by its utilisation, and "
-	    "a pod while a VerticalPodAutoscaler sizes it"),
+	    "Leaves alone requests that a HorizontalPodAutoscaler scales by, and pods that a "
+	    "VerticalPodAutoscaler sizes"),
 	FIXED("kubernetes.namespaceAnnotations", CONFIG_BOOL, kubernetes.namespace_annotations, 0,
 	      1, "false",
 	    "Annotations of a Namespace are defaults for its pods; needs the role "
@@ -173,7 +172,7 @@ const struct config_key config_keys[] = {
 	    "Start-up without a readiness or startup probe ends this long after the start"),
 	FIXED("kubernetes.requestUpTime", CONFIG_DURATION, kubernetes.report.request_up_usec,
 	      0, DAY, "10m",
-	    "A request alone is raised once it should have been 10 % higher for this long"),
+	    "A request alone is raised when it should have been 10 % higher for this long"),
 	FIXED("kubernetes.requestDownTime", CONFIG_DURATION, kubernetes.report.request_down_usec,
 	      0, DAY, "30m",
 	    "A request alone is lowered once it should have been 10 % lower for this long"),
@@ -204,8 +203,7 @@ const struct config_key config_keys[] = {
 	    "Between resizes of a pod if the second only lowers"),
 	FIXED("kubernetes.deferredTime", CONFIG_DURATION, kubernetes.report.deferred_usec,
 	      SEC, DAY, "5m",
-	    "A resize that the kubelet defers for this long is withdrawn and counts as refused: "
-	    "a pending request keeps other pods off the node"),
+	    "A resize that the kubelet defers for this long is withdrawn and counts as refused"),
 	FIXED("kubernetes.refusalTime", CONFIG_DURATION, kubernetes.report.refusal_usec,
 	      SEC, DAY, "1h",
 	    "What was refused is not requested again for this long"),
@@ -229,13 +227,11 @@ const struct config_key config_keys[] = {
 	{.path = "kubernetes.unratifiedCeiling", .type = CONFIG_PERMILLE,
 	 .offset = offsetof(struct config, kubernetes.unratified_permille), .min = 100 * PCT,
 	 .max = 100000 * PCT, .fallback = "200%", .or_none = true,
-	 .doc = "While the API server cannot accept a higher memory limit (it is away, refuses, "
-	    "or has no `pods/resize`; `RestartContainer`; LimitRanges unknown) the limit "
-	    "rises at most to that of the spec or this share of the original; overrides "
-	    "`max-memory`; not with `maxMemory`"},
+	 .doc = "While the API server cannot accept a higher memory limit, it rises at most to that of the "
+	    "spec or this share of the original; overrides `max-memory`; not with `maxMemory`"},
 
 	ROW("node.ledger", CONFIG_BOOL, tuning.node.count, 0, 1, "true",
-	    "`false`: memory limits rise without regard to the node's memory; the limits of cgroups above still bound them"),
+	    "`false`: the node's memory does not bound memory limits; cgroups above still do"),
 	ROW("node.reserve", CONFIG_PERMILLE, tuning.node.reserve_permille, 0, 50 * PCT, "5%",
 	    "Share of the node's memory that is never granted"),
 	ROW("node.reserveMin", CONFIG_BYTES, tuning.node.reserve_min_bytes,
@@ -243,14 +239,12 @@ const struct config_key config_keys[] = {
 	    "Smallest reserve"),
 	ROW("node.evictionThreshold", CONFIG_AMOUNT, tuning.node.eviction,
 	    0, 1024 * GIB, "100Mi",
-	    "The kubelet's `--eviction-hard` for `memory.available`; smallest reserve; in a "
-	    "cluster no increase is granted that would bring the kubelet's figure below "
-	    "this and half of the reserve"),
+	    "The kubelet's `--eviction-hard` for `memory.available`; smallest reserve; no increase "
+	    "brings the kubelet's figure below this and half of the reserve"),
 
 	CHOICE("history.algorithm", tuning.history.algorithm, algorithms, "default",
-	    "`vpa`: the numbers of the Kubernetes Vertical Pod Autoscaler to the integer "
-	    "(requests of CPU in steps of 10m); `threshold`: limits grow by the rule under "
-	    "`threshold`, and never fall"),
+	    "`vpa`: the numbers of the Vertical Pod Autoscaler to the integer (requests of CPU in steps "
+	    "of 10m); `threshold`: the rule under `threshold`; limits never fall"),
 	ROW("history.halfLife", CONFIG_DURATION, tuning.history.half_life_usec,
 	    MINUTE, HISTOGRAM_HALF_LIFE_MAX_USEC, "1d",
 	    "A sample this old weighs half"),
@@ -288,8 +282,8 @@ const struct config_key config_keys[] = {
 	    10 * MS, MINUTE, "100ms",
 	    "Between raises"),
 	ROW("cpu.recentWindow", CONFIG_DURATION, tuning.cpu.recent_usec, SEC, DAY, "10m",
-	    "Before a decrease demand is watched for this long; it halves in weight every six of "
-	    "these; except with goal `savings` its maximum holds the limit up"),
+	    "Before a decrease demand is watched for this long; it halves in weight every six of these; "
+	    "its maximum holds the limit up (not with goal `savings`)"),
 	ROW("cpu.shrinkBelow", CONFIG_PERMILLE, tuning.cpu.shrink_below_permille,
 	    1, 100 * PCT, "90%",
 	    "The limit falls only if it can fall below this share of itself"),
@@ -434,7 +428,7 @@ const struct config_key config_rule_keys[] = {
 	    "keeps sizing"},
 	{.path = "goal", .type = CONFIG_CHOICE, .offset = offsetof(struct policy_rule, goal),
 	 .max = GOAL_COUNT - 1, .fallback = "balanced", .names = goal_names,
-	 .doc = "How much throttling a CPU limit may cause for being small: `savings` 2 %, `balanced` "
+	 .doc = "Throttled periods that a CPU limit may cause: `savings` 2 %, `balanced` "
 	    "`cpu.throttleTarget`, `latency` 0.01 %"},
 	RULE("priority", CONFIG_COUNT, priority, 0, 1000000000, "0",
 	    "Higher ones get memory of a full node first, as with pods"),
