@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/backtests.md: each policy of `vscalectl backtest` over public and generated series.
+"""Prints a Markdown page: each policy of `vscalectl backtest` over public and generated series.
 
-usage: backtests.py [--vscalectl FILE] [--each] DIRECTORY >docs/backtests.md
+usage: backtests.py [--vscalectl FILE] [--each] DIRECTORY
 DIRECTORY has the public series; one that it lacks is downloaded into it. All are checked.
 """
 import argparse
@@ -36,8 +36,7 @@ COLUMNS = ("policy", "limit core h", "throttled", "unmet core s", "changes", "gi
 GOALS = {"vscaled-latency": 0.0001, "vscaled-balanced": 0.002, "vscaled-savings": 0.02}
 MEMORY = ("policy", "limit GiB h", "OOM kills", "changes", "given GiB h")
 
-HEAD = f"""<!-- SPDX-License-Identifier: Apache-2.0 -->
-# Backtests
+HEAD = f"""# Backtests
 
 What each policy of `vscalectl backtest FILE` would have cost ({CPUS} CPUs, seed {SEED}). The policies, the demand model and the columns: *BACKTESTS* in vscalectl(1).
 
@@ -45,9 +44,9 @@ What each policy of `vscalectl backtest FILE` would have cost ({CPUS} CPUs, seed
 * `jvm-plateau`, `leak`, `batch`: a week generated with memory, a sample in 10 s.
 * `vpa` is checked against recorded streams of VPA's own recommender: `test_vectors`.
 
-`static-p100` and `static-p95` know the future. Goals, with a finer model and the queueing delay: [tuning](tuning.md).
+`static-p100` and `static-p95` know the future. Goals, with a finer model and the queueing delay: docs/tuning.md.
 
-Made by `python3 test/bench/backtests.py DIRECTORY >docs/backtests.md`, in virtual time: the same figures on every machine. `--each` adds the tables of each series.
+Made by `python3 test/bench/backtests.py DIRECTORY`, in virtual time: the same figures on every machine. `--each` adds the tables of each series.
 """
 
 
