@@ -567,14 +567,13 @@ static bool restarts(const struct kube_container *k, const struct report_item *i
 /* Before the first request: a limit in the spec other than the original is an external writer's. */
 static void record_first(struct managed *m)
 {
-	const struct baseline *b = m->record;
-	uint64_t original[RESOURCE_COUNT];
-
-	if (b != NULL && b->ratified)
+	if (m->record == NULL || m->record->ratified)
 		return;
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		original[r] = persist_original_limit(m, r, 0);
-	persist_sent(m, original, original);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		uint64_t original = limit_amount(&m->record->limits, r);
+
+		persist_sent(m, r, original, original);
+	}
 	persist_ratified(m, true);
 }
 
@@ -582,18 +581,9 @@ static void record_first(struct managed *m)
 static void record_sent(struct managed *m, const struct report_item *item,
 			const struct kube_container *k)
 {
-	const struct baseline *b = m->record;
-	uint64_t sent[RESOURCE_COUNT], over[RESOURCE_COUNT];
-
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		sent[r] = b != NULL ? b->sent[r] : 0;
-		over[r] = b != NULL ? b->sent_over[r] : 0;
-		if (!(item->limits & (1u << r)) || item->limit[r] == k->spec.limit[r])
-			continue;
-		sent[r] = item->limit[r];
-		over[r] = k->spec.limit[r];
-	}
-	persist_sent(m, sent, over);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if ((item->limits & (1u << r)) && item->limit[r] != k->spec.limit[r])
+			persist_sent(m, r, item->limit[r], k->spec.limit[r]);
 }
 
 /* Puts the values on record; the step that sends them saves the record. */
@@ -677,7 +667,8 @@ static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 			continue;
 		persist_ratified(m, has_our_values(m, k));
 		/* Admission may have made another value of it. */
-		persist_sent(m, k->spec.limit, k->spec.limit);
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+			persist_sent(m, r, k->spec.limit[r], k->spec.limit[r]);
 		/* What it had refused before may be allowed now. */
 		pod_set_bounds(m);
 	}

@@ -601,19 +601,16 @@ void persist_ratified(const struct managed *m, bool ratified)
 	persist_changed(m->records);
 }
 
-void persist_sent(const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
-		  const uint64_t over[RESOURCE_COUNT])
+void persist_sent(const struct managed *m, enum resource r, uint64_t sent, uint64_t over)
 {
 	struct baseline *b = m->record;
 
-	if (b == NULL || (memcmp(b->sent, sent, sizeof b->sent) == 0 &&
-			  memcmp(b->sent_over, over, sizeof b->sent_over) == 0))
+	if (b == NULL || (b->sent[r] == sent && b->sent_over[r] == over))
 		return;
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		if (sent[r] != b->sent[r])
-			b->sent_before[r] = b->sent[r];
-	memcpy(b->sent, sent, sizeof b->sent);
-	memcpy(b->sent_over, over, sizeof b->sent_over);
+	if (b->sent[r] != sent)
+		b->sent_before[r] = b->sent[r];
+	b->sent[r] = sent;
+	b->sent_over[r] = over;
 	persist_changed(m->records);
 }
 

@@ -95,8 +95,7 @@ void persist_ratified(const struct managed *m, bool ratified);
 /* Records what is sent to the API server, and what the spec has at that time. What was sent before
  * stays on record until persist_none_late(): another value that is found there later is the
  * owner's. */
-void persist_sent(const struct managed *m, const uint64_t sent[RESOURCE_COUNT],
-		  const uint64_t over[RESOURCE_COUNT]);
+void persist_sent(const struct managed *m, enum resource r, uint64_t sent, uint64_t over);
 /* The spec has what was sent, and nothing that was sent before can come any more. */
 void persist_none_late(const struct managed *m);
 /* What the container requested before vscaled; `present` where nothing is on record. */

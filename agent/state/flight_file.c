@@ -166,17 +166,7 @@ static int append(int dir, const char *text, size_t size)
 	fd = openat(dir, FLIGHT_FILE, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
-	while (size > 0) {
-		ssize_t n = write(fd, text, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		text += n;
-		size -= (size_t)n;
-	}
-	return 0;
+	return state_write_all(fd, text, size);
 }
 
 int flight_log_flush(struct flight_log *l)

@@ -31,37 +31,20 @@ static size_t header_format(const struct state_kind *k, const char *body, size_t
 	return n + (size_t)snprintf(ret + n, HEADER_MAX - n, "%08x\n", crc);
 }
 
-/* A canonical decimal number up to max, ended by a space, which is consumed. */
-static int header_number(const char **s, uint64_t max, uint64_t *ret)
+/* Out of a header line without its newline. */
+static int header_version(const struct state_kind *k, const char *line, uint32_t *ret)
 {
-	const char *p = *s;
-	uint64_t n = 0;
-
-	if (*p == '0' && p[1] != ' ')
-		return -EBADMSG;
-	for (; *p >= '0' && *p <= '9'; p++) {
-		n = n * 10 + (uint64_t)(*p - '0');
-		if (n > max)
-			return -EBADMSG;
-	}
-	if (p == *s || *p != ' ')
-		return -EBADMSG;
-	*s = p + 1;
-	*ret = n;
-	return 0;
-}
-
-/* The version out of a header line without its newline; what follows it goes to *rest. */
-static int header_version(const struct state_kind *k, const char *line, uint64_t *ret,
-			  const char **rest)
-{
-	char prefix[HEADER_MAX];
+	char prefix[HEADER_MAX], *end;
 	size_t n = (size_t)snprintf(prefix, sizeof prefix, "vscaled %s ", k->name);
+	unsigned long long version;
 
-	if (strncmp(line, prefix, n) != 0)
+	if (strncmp(line, prefix, n) != 0 || line[n] < '1' || line[n] > '9')
 		return -EBADMSG;
-	*rest = line + n;
-	return header_number(rest, UINT32_MAX, ret);
+	version = strtoull(line + n, &end, 10);
+	if (version > UINT32_MAX || *end != ' ')
+		return -EBADMSG;
+	*ret = (uint32_t)version;
+	return 0;
 }
 
 /* The first line, without its newline. NULL: there is none. */
@@ -79,40 +62,30 @@ static const char *header_line(const char *text, size_t len, char ret[static HEA
 int state_file_version(const struct state_kind *k, const char *text, size_t len, uint32_t *ret)
 {
 	char line[HEADER_MAX];
-	const char *rest;
-	uint64_t version;
 
-	if (header_line(text, len, line) == NULL || header_version(k, line, &version, &rest) < 0)
-		return -EBADMSG;
-	*ret = (uint32_t)version;
-	return 0;
+	return header_line(text, len, line) == NULL ? -EBADMSG : header_version(k, line, ret);
 }
 
 int state_file_parse(const struct state_kind *k, const char *text, size_t len,
 		     struct state_file *ret)
 {
 	char line[HEADER_MAX], want[HEADER_MAX];
-	const char *newline = header_line(text, len, line);
+	const char *newline = header_line(text, len, line), *body;
 	struct state_kind as_written = *k;
-	uint64_t version, body_len;
-	const char *rest, *body;
-	int r;
+	size_t body_len, head_len;
+	int r = newline == NULL ? -EBADMSG : header_version(k, line, &as_written.version);
 
-	if (newline == NULL)
-		return -EBADMSG;
-	r = header_version(k, line, &version, &rest);
 	if (r < 0)
 		return r;
 	/* After the version number a newer format may differ. */
-	if (version > k->version)
+	if (as_written.version > k->version)
 		return -EPROTONOSUPPORT;
 	body = newline + 1;
-	r = header_number(&rest, k->max_bytes, &body_len);
-	if (r < 0 || body_len != len - (size_t)(body - text))
+	body_len = len - (size_t)(body - text);
+	if (body_len > k->max_bytes)
 		return -EBADMSG;
-	as_written.version = (uint32_t)version;
-	header_format(&as_written, body, body_len, want);
-	if (strlen(want) != (size_t)(body - text) || memcmp(want, text, strlen(want)) != 0)
+	head_len = header_format(&as_written, body, body_len, want);
+	if (head_len != (size_t)(body - text) || memcmp(want, text, head_len) != 0)
 		return -EBADMSG;
 
 	char *copy = malloc(body_len + 1);
@@ -121,11 +94,11 @@ int state_file_parse(const struct state_kind *k, const char *text, size_t len,
 		return -ENOMEM;
 	memcpy(copy, body, body_len);
 	copy[body_len] = '\0';
-	*ret = (struct state_file){copy, body_len, (uint32_t)version};
+	*ret = (struct state_file){copy, body_len, as_written.version};
 	return 0;
 }
 
-static int write_all(int fd, const char *p, size_t len)
+int state_write_all(int fd, const char *p, size_t len)
 {
 	while (len > 0) {
 		ssize_t n = write(fd, p, len);
@@ -149,9 +122,9 @@ static int write_temporary(int dir, const char *name, const struct state_kind *k
 
 	if (fd < 0)
 		return -errno;
-	r = write_all(fd, header, header_format(k, body, len, header));
+	r = state_write_all(fd, header, header_format(k, body, len, header));
 	if (r == 0)
-		r = write_all(fd, body, len);
+		r = state_write_all(fd, body, len);
 	if (r == 0 && fsync(fd) < 0)
 		r = -errno;
 	/* Network and quota file systems report a failed write here. */

@@ -39,6 +39,9 @@ int state_file_load(int dir, const struct state_kind *k, char *aside, struct sta
 /* For a body that the caller could not decode: sets the file aside as damaged. */
 int state_file_set_aside(int dir, const struct state_kind *k, char *aside);
 
+/* All of it, in as many calls as that takes. 0 or -errno. */
+int state_write_all(int fd, const char *p, size_t len);
+
 /* The version that a file says it has, whatever follows it. -EBADMSG: it is no file of this kind.
  */
 int state_file_version(const struct state_kind *k, const char *text, size_t len, uint32_t *ret);

@@ -204,8 +204,10 @@ static void test_killed_in_a_stall(void)
 	rig_add(&r, "a.service", 200, 64 * MIB);
 	start(&r);
 	stall(&r);
-	persist_sent(first(&r), sent, over);
-	persist_sent(first(&r), newer, over);
+	for (enum resource which = 0; which < RESOURCE_COUNT; which++) {
+		persist_sent(first(&r), which, sent[which], over[which]);
+		persist_sent(first(&r), which, newer[which], over[which]);
+	}
 	persist_baselines(&r.daemon->records);
 	go_on(&r);
 	/* Without the save of an ordered end. */

@@ -168,9 +168,11 @@ static void test_carried_out_after_a_restart(enum cgroup_driver driver, bool ano
 	rig_pod_put(&r, p);
 	rig_run(&r, 3, pods_burn_20);
 	m = pods_of(&r, "default/web-0/app");
-	persist_sent(m, sent, over);
-	if (another_sent)
-		persist_sent(m, next, over);
+	for (enum resource i = 0; i < RESOURCE_COUNT; i++) {
+		persist_sent(m, i, sent[i], over[i]);
+		if (another_sent)
+			persist_sent(m, i, next[i], over[i]);
+	}
 	persist_ratified(m, true);
 	persist_baselines(&r.daemon->records);
 	rig_stop(&r);
