@@ -90,7 +90,7 @@ static bool lacks_room(const struct draft *d)
  * for its answer: on a slow server none would ever get one. */
 static usec_t overtake_at(const struct draft *d)
 {
-	return d->leads && !d->s->leading ? add_sat(d->s->since, OVERTAKE_USEC) : UINT64_MAX;
+	return d->leads && !d->s->log[0].leads ? add_sat(d->s->since, OVERTAKE_USEC) : UINT64_MAX;
 }
 
 /* When the wait for the kubelet ends; 0: with a change of the object. */
@@ -253,7 +253,7 @@ static bool drafted(struct draft *d)
 		return false;
 	}
 	draft_keep_class(d);
-	if (!draft_changes(d)) {
+	if (!draft_build(d)) {
 		send_nothing(d);
 		return false;
 	}
@@ -292,14 +292,15 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 	sends = ret->drafted && drafted(&d);
 	ret->short_of_room = d.short_of_room && !f->room_unknown;
 	ret->blocked |= lacks_room(&d);
-	if (!sends)
+	if (!sends) {
 		ret->again = sooner(ret->again, report_lead_again(s, ret->moot, now));
+		ret->patch.count = 0;
+	}
 	if (s->under_way)
 		decide_beside(&d, sends);
 	if (!sends || s->under_way)
 		return;
 	at_once = d.leads || (s->carry == CARRY_WAITS && s->back == BACK_WITHDRAW);
-	draft_build(&d);
 	ret->send = true;
 	/* A lead has no time for a conflict. While less headroom is tried growth is held, and a
 	 * request without an answer must not be stored late, over a higher limit. */

@@ -164,17 +164,26 @@ struct report_values {
 	uint64_t request[RESOURCE_COUNT];
 };
 
-/* A lead that has no answer is sent again as it was while it leaves enough, and the next one leaves
- * twice as much (report_lead.c): this many values cover the minute for which a request may be
- * stored late. */
-#define REPORT_LATE_MAX 6
+/* The last request, and before it those that had no answer. A lead that has none is sent again as
+ * it was while it leaves enough, and the next one leaves twice as much (report_lead.c): this many
+ * cover the minute for which a request may be stored late. */
+#define REPORT_LOG_MAX 6
+struct report_request {
+	bool leads;     /* a lead, or sent while the kubelet had another one to carry out */
+	bool restores;  /* the originals */
+	bool refused;   /* and so is a copy of it that had no answer */
+	uint64_t base;  /* generation of the spec that it was made from */
+	usec_t lost_at; /* it, or a copy of it, has had no answer; 0: it has had one, or may get one
+			 */
+};
 
 struct report_memory {
-	struct report_values known;   /* the spec as last seen */
-	struct report_values asked;   /* in the last request; what it did not name is as known */
-	struct report_values from;    /* the spec that the last request was made from */
-	struct report_values good;    /* the last spec that the kubelet carried out */
-	struct report_values ceiling; /* what is still allowed after a refusal, until ... */
+	struct report_values known; /* the spec as last seen */
+	/* What the requests of report_state.log change; a resource that one does not: 0. */
+	struct report_values want[REPORT_LOG_MAX];
+	struct report_values from;            /* the spec that the last request was made from */
+	struct report_values good;            /* the last spec that the kubelet carried out */
+	struct report_values ceiling;         /* what is still allowed after a refusal, until ... */
 	usec_t ceiling_until[RESOURCE_COUNT]; /* 0: none */
 	usec_t restart_at; /* the last request for more memory; 0: none that is known */
 	uint32_t foreign;  /* RESOURCES_*: set by an external writer at the last spec change */
@@ -186,11 +195,6 @@ struct report_memory {
 	uint32_t ours;    /* RESOURCES_*: its limit was vscaled's by managedFields, as last seen */
 	usec_t led_at;    /* its last lead was accepted; 0: never */
 	usec_t led_ahead; /* growth that this covered, without what report_tuned() adds */
-	/* The memory limit of a request that has no answer and may still be stored. */
-	uint64_t unanswered;
-	/* What such a request changed: stored late, it is not an external writer's. Counts until
-	 * report_state.late_until, also after a later request was answered. */
-	struct report_values late[REPORT_LATE_MAX]; /* newest first */
 };
 
 /* What the kubelet does with the last request that changed something. */
@@ -248,7 +252,8 @@ struct report_contest {
 };
 
 struct report_state {
-	bool under_way; /* a request that has no answer yet */
+	struct report_request log[REPORT_LOG_MAX]; /* newest first */
+	bool under_way;                            /* log[0] may get an answer */
 	enum report_carry carry;
 	usec_t since;            /* it is under way, or waited for */
 	usec_t seen_at;          /* for the first time; 0: what follows is not known */
@@ -258,14 +263,9 @@ struct report_state {
 	usec_t wait_until;       /* nothing before */
 	usec_t refused_until;    /* before this only the former spec or the originals are sent */
 	bool ours;               /* vscaled made the present spec */
-	bool uncertain;          /* a request ended without an answer: it may have been stored */
-	bool restoring;          /* the request under way sends the originals */
-	bool restored;           /* they were accepted */
-	bool leading;            /* the last request is a lead */
+	bool restored;           /* the originals were accepted */
 	bool requests_refused;   /* the last refusal bounds requests alone */
 	usec_t lead_at;          /* when the last lead was accepted; 0: the next one goes at once */
-	usec_t unanswered_until; /* of the last request without an answer */
-	usec_t late_until;       /* of report_memory.late */
 	enum report_back back;
 	usec_t back_until; /* that, or the originals, were refused: only leads before */
 	enum lead_phase lead;
@@ -277,7 +277,6 @@ struct report_state {
 	uint64_t cut_generation; /* of the spec when the cut became due */
 	struct report_contest contest;
 	uint64_t generation; /* as last seen; before 1.33 pods have none: always 0 */
-	uint64_t base;       /* that of the request */
 	uint64_t observed;
 	uint32_t fact_bits; /* of the conditions as last seen */
 	uint32_t conflicts;

@@ -520,7 +520,7 @@ void draft_keep_class(struct draft *d)
 			MIN(free_one->request[resource], quantum_of(resource, d->t->page_bytes));
 }
 
-void draft_build(struct draft *d)
+bool draft_build(struct draft *d)
 {
 	struct report_patch *p = &d->ret->patch;
 
@@ -541,19 +541,7 @@ void draft_build(struct draft *d)
 		if (item.limits || item.requests)
 			p->item[p->count++] = item;
 	}
-}
-
-bool draft_changes(const struct draft *d)
-{
-	for (size_t i = 0; i < d->f->container_count; i++)
-		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
-			const struct report_resource *x = &d->f->containers[i].resource[r];
-
-			if (d->want[i].limit[r] != x->spec_limit ||
-			    d->want[i].request[r] != x->spec_request)
-				return true;
-		}
-	return false;
+	return p->count != 0;
 }
 
 /* Memory before CPU: a CPU resize replays a memory limit that is about to be raised. */
@@ -561,19 +549,10 @@ void draft_leave_cpu(struct draft *d)
 {
 	d->any = d->big = d->up = d->down = d->memory_up = false;
 	for (size_t i = 0; i < d->f->container_count; i++) {
-		const struct report_resource *cpu = &d->f->containers[i].resource[RESOURCE_CPU];
+		const struct report_values v = d->want[i];
 
-		d->want[i].limit[RESOURCE_CPU] = cpu->spec_limit;
-		d->want[i].request[RESOURCE_CPU] = cpu->spec_request;
-	}
-	for (size_t i = 0; i < d->f->container_count; i++) {
-		const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
-		const struct report_values *v = &d->want[i];
-
-		if (v->limit[RESOURCE_MEMORY] != x->spec_limit)
-			draft_note(d, RESOURCE_MEMORY, x->spec_limit, v->limit[RESOURCE_MEMORY]);
-		if (v->request[RESOURCE_MEMORY] != x->spec_request)
-			draft_note(d, RESOURCE_MEMORY, x->spec_request,
-				   v->request[RESOURCE_MEMORY]);
+		d->want[i] = report_spec_of(d->f, i);
+		draft_set(d, i, RESOURCE_MEMORY, v.limit[RESOURCE_MEMORY],
+			  v.request[RESOURCE_MEMORY]);
 	}
 }

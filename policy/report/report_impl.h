@@ -51,12 +51,6 @@ static inline bool goes_down(const struct report_state *s)
 	return s->back != BACK_NONE || s->lead == LEAD_CUT_DUE;
 }
 
-/* The memory limit of a container that a request without an answer may still store; 0: none. */
-static inline uint64_t unanswered_of(const struct report_state *s, size_t i, usec_t now)
-{
-	return now < s->unanswered_until ? s->container[i].unanswered : 0;
-}
-
 /* Does this value go back to its original, though vscaled keeps others of the pod? */
 static inline bool goes_back(const struct report_resource *x)
 {
@@ -85,18 +79,14 @@ static inline bool report_equal(const struct report_values *a, const struct repo
 	return a->limit[r] == b->limit[r] && a->request[r] == b->request[r];
 }
 
-/* Is the value of a resource that of a request which got no answer, and is stored now? */
-static inline bool is_late(const struct report_state *s, const struct report_memory *m,
-			   const struct report_values *spec, size_t r, usec_t now)
-{
-	for (size_t i = 0; now < s->late_until && i < REPORT_LATE_MAX; i++)
-		if (report_equal(spec, &m->late[i], r))
-			return true;
-	return false;
-}
+/* May this request, which had no answer, still be stored? */
+bool report_may_land(const struct report_request *e, usec_t now);
+/* The value of a resource is that of such a request: it is no external writer's. */
+bool report_is_late(const struct report_state *s, const struct report_memory *m,
+		    const struct report_values *spec, size_t r, usec_t now);
 
 /* The RESOURCES_* that an external writer has set since `known`, by their owners in facts x; where
- * one is not known, compared with `known`, `asked` and `late`. */
+ * one is not known, compared with `known` and with what was sent. */
 uint32_t report_foreign_values(const struct report_state *s, const struct report_memory *m,
 			       const struct report_container *c, const struct report_values *spec,
 			       usec_t now);
@@ -105,7 +95,8 @@ uint32_t report_foreign_values(const struct report_state *s, const struct report
 /* Admission stored lower values than were asked for: these are the ceilings from now on, as another
  * request would end the same way. */
 bool report_lowered(const struct report_tuning *t, struct report_memory *m,
-		    const struct report_values *spec, size_t r, usec_t now);
+		    const struct report_values *want, const struct report_values *spec, size_t r,
+		    usec_t now);
 struct refusal {
 	uint32_t resources; /* RESOURCES_* */
 	bool requests;      /* what is requested: no limit is the cause */
@@ -171,8 +162,11 @@ bool report_lead_stuck(const struct report_tuning *t, const struct report_state 
 /* Then: the next cut of the headroom, or denial. Returns REPORT_CHANGE_*. */
 uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now);
-/* A request is in the spec; s->leading: it is a lead. Before `from` and `asked` change. */
-void report_lead_accepted(const struct report_tuning *t, struct report_state *s, usec_t now);
+/* The last request is in the spec. */
+void report_lead_accepted(struct report_state *s, usec_t now);
+/* ... and has raised a memory limit. */
+void report_lead_raised(const struct report_tuning *t, struct report_state *s,
+			struct report_memory *m, usec_t now);
 /* The growth that a memory limit of the container covers when it is sent, by a lead or not:
  * ahead_usec, but at most first_ahead_usec as long as its growth may be one short allocation. */
 usec_t report_covers(const struct report_tuning *t, const struct report_memory *m,
@@ -217,5 +211,5 @@ bool draft_make_safe(struct draft *d);
 /* If every limit equalled its request, the pod's QoS class would change: one is moved by a quantum.
  */
 void draft_keep_class(struct draft *d);
-bool draft_changes(const struct draft *d);
-void draft_build(struct draft *d);
+/* Names what changes. False: nothing does. */
+bool draft_build(struct draft *d);

@@ -106,7 +106,7 @@ bool report_lead_denied(const struct report_state *s, usec_t now)
 bool report_lead_tried(const struct report_state *s, usec_t now)
 {
 	/* One without an answer, after refusals, may be refused as well. */
-	bool open = s->under_way && s->leading && s->lead_cuts != 0;
+	bool open = s->under_way && s->log[0].leads && s->lead_cuts != 0;
 	bool refused = (s->lead_refused || open) && now < s->lead_until;
 
 	return (refused || is_stuck(s)) && !report_lead_denied(s, now);
@@ -198,7 +198,7 @@ bool report_lead_refused(const struct report_tuning *t, struct report_state *s,
 	bool cutting = s->lead == LEAD_CUT_DUE;
 	bool back = s->back != BACK_NONE && now >= s->back_until;
 
-	if (f->restoring || (!cutting && (!s->leading || back || report_can_withdraw(s))))
+	if (f->restoring || (!cutting && (!s->log[0].leads || back || report_can_withdraw(s))))
 		return false;
 	cut(t, s, now);
 	if (cutting) {
@@ -321,28 +321,23 @@ void report_cut_moot(struct report_state *s, usec_t now)
 	s->cut_at = now;
 }
 
-void report_lead_accepted(const struct report_tuning *t, struct report_state *s, usec_t now)
+void report_lead_raised(const struct report_tuning *t, struct report_state *s,
+			struct report_memory *m, usec_t now)
 {
-	bool raised = false;
-
-	report_cut_moot(s, now); /* what was due is in the spec */
-	for (size_t i = 0; i < s->count; i++) {
-		struct report_memory *m = &s->container[i];
-
-		if (m->asked.limit[RESOURCE_MEMORY] <= m->from.limit[RESOURCE_MEMORY])
-			continue;
-		raised = true;
-		if (!s->leading)
-			continue;
-		m->led_ahead = goes_on(m, now) ? t->ahead_usec : t->first_ahead_usec;
-		m->led_ahead -= 4 * t->late_usec;
-		m->led_at = now;
-	}
-	if (raised)
-		s->lead_refused = false;
-	if (raised && now >= s->lead_until && !is_stuck(s))
+	s->lead_refused = false;
+	if (now >= s->lead_until && !is_stuck(s))
 		s->lead_cuts = 0;
-	if (!s->leading)
+	if (!s->log[0].leads)
+		return;
+	m->led_ahead = goes_on(m, now) ? t->ahead_usec : t->first_ahead_usec;
+	m->led_ahead -= 4 * t->late_usec;
+	m->led_at = now;
+}
+
+void report_lead_accepted(struct report_state *s, usec_t now)
+{
+	report_cut_moot(s, now); /* what was due is in the spec */
+	if (!s->log[0].leads)
 		return;
 	s->lead_at = now;
 	if (s->lead == LEAD_NONE)
@@ -389,6 +384,16 @@ static bool may_lead(const struct draft *d, size_t i)
 	return !x->back && ratifiable(x) && x->spec_limit != LIMIT_MAX && !draft_bound(d, i);
 }
 
+/* The higher memory limit that the last request, which had no answer, may still store; 0: none. */
+static uint64_t promised(const struct draft *d, size_t i)
+{
+	uint64_t limit = d->s->container[i].want[0].limit[RESOURCE_MEMORY];
+
+	if (d->s->log[0].refused || !report_may_land(&d->s->log[0], d->now))
+		return 0;
+	return limit > d->f->containers[i].resource[RESOURCE_MEMORY].spec_limit ? limit : 0;
+}
+
 /* What follows a value that has no answer: it covers growth that goes on, and at least twice as
  * much as that value did, so that few of them cover the time for which one may be stored late. */
 static uint64_t after(const struct draft *d, size_t i, uint64_t unanswered)
@@ -396,7 +401,7 @@ static uint64_t after(const struct draft *d, size_t i, uint64_t unanswered)
 	const struct report_container *c = &d->f->containers[i];
 	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
 	uint64_t covers = report_memory_floor(d->t, d->ahead_usec, c);
-	uint64_t twice = add_sat(unanswered, unanswered - MIN(x->spec_limit, unanswered));
+	uint64_t twice = add_sat(unanswered, unanswered - x->spec_limit);
 
 	if (unanswered == 0)
 		return 0;
@@ -426,15 +431,12 @@ void draft_lead(struct draft *d)
 
 	d->any = d->big = d->up = d->down = d->memory_up = false;
 	for (size_t i = 0; i < f->container_count; i++)
-		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
-			d->want[i].limit[r] = f->containers[i].resource[r].spec_limit;
-			d->want[i].request[r] = f->containers[i].resource[r].spec_request;
-		}
+		d->want[i] = report_spec_of(f, i);
 	for (size_t i = 0; i < f->container_count; i++) {
 		const struct report_resource *x = &f->containers[i].resource[RESOURCE_MEMORY];
-		uint64_t to = unanswered_of(d->s, i, d->now);
+		uint64_t to = promised(d, i);
 
-		if (!draft_leads(d, i) && (to <= x->spec_limit || !may_lead(d, i)))
+		if (!draft_leads(d, i) && (to == 0 || !may_lead(d, i)))
 			continue;
 		if (draft_leads(d, i))
 			to = MIN(lead_limit(d, i, to), draft_most(d, i, RESOURCE_MEMORY));

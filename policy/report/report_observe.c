@@ -2,8 +2,6 @@
 /* The pod's object: what the kubelet has carried out of the spec, and who changed it. */
 #include "policy/report/report_impl.h"
 
-enum { BIT_DEFERRED = 1, BIT_INFEASIBLE = 2, BIT_PROGRESS = 4, BIT_ERROR = 8, BIT_ECHOED = 16 };
-
 /* Was the limit vscaled's, and is another writer's now? Applied as it stood, it has the same value,
  * and the object the same generation. */
 static bool taken_over(const struct report_memory *m, const struct report_resource *x, size_t r)
@@ -11,13 +9,12 @@ static bool taken_over(const struct report_memory *m, const struct report_resour
 	return (m->ours & (1u << r)) != 0 && x->limit_owner == OWNER_OTHER;
 }
 
-/* Has an external writer set this value? late: a request without an answer may have. */
-static bool is_foreign(enum value_owner owner, uint64_t value, uint64_t known, uint64_t asked,
-		       bool late)
+/* Has an external writer set this value? sent: by the request under way, or by a late one. */
+static bool is_foreign(enum value_owner owner, uint64_t value, uint64_t known, bool sent)
 {
 	if (value == known || owner == OWNER_VSCALED)
 		return false;
-	return owner == OWNER_OTHER || (value != asked && !late);
+	return owner == OWNER_OTHER || !sent;
 }
 
 uint32_t report_foreign_values(const struct report_state *s, const struct report_memory *m,
@@ -28,12 +25,13 @@ uint32_t report_foreign_values(const struct report_state *s, const struct report
 
 	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 		const struct report_resource *x = &c->resource[r];
-		bool late = is_late(s, m, spec, r, now);
+		bool late = report_is_late(s, m, spec, r, now);
+		bool limit = s->under_way && spec->limit[r] == m->want[0].limit[r];
+		bool request = s->under_way && spec->request[r] == m->want[0].request[r];
 
-		if (is_foreign(x->limit_owner, spec->limit[r], m->known.limit[r], m->asked.limit[r],
-			       late) ||
+		if (is_foreign(x->limit_owner, spec->limit[r], m->known.limit[r], limit || late) ||
 		    is_foreign(x->request_owner, spec->request[r], m->known.request[r],
-			       m->asked.request[r], late) ||
+			       request || late) ||
 		    taken_over(m, x, r))
 			foreign |= 1u << r;
 	}
@@ -42,10 +40,8 @@ uint32_t report_foreign_values(const struct report_state *s, const struct report
 
 static uint32_t bits_of(const struct report_facts *f)
 {
-	return (f->pending_deferred ? BIT_DEFERRED : 0u) |
-	       (f->pending_infeasible ? BIT_INFEASIBLE : 0u) |
-	       (f->in_progress ? BIT_PROGRESS : 0u) | (f->progress_error ? BIT_ERROR : 0u) |
-	       (f->echoed ? BIT_ECHOED : 0u);
+	return (uint32_t)(f->pending_deferred | f->pending_infeasible << 1 | f->in_progress << 2 |
+			  f->progress_error << 3 | f->echoed << 4);
 }
 
 /* The kubelet computes CPU from quota and shares, which may be a millicore off. */
@@ -93,7 +89,7 @@ static uint32_t first_seen(struct report_state *s, const struct report_facts *f,
 	for (size_t i = 0; i < report_count_of(s, f); i++) {
 		struct report_memory *m = &s->container[i];
 
-		m->known = m->asked = m->good = report_spec_of(f, i);
+		m->known = m->good = report_spec_of(f, i);
 		for (size_t r = 0; r < RESOURCE_COUNT; r++)
 			first_good(m, f, i, r);
 	}
@@ -118,8 +114,6 @@ static uint32_t report_observe_compare(const struct report_tuning *t, struct rep
 	struct report_memory *m = &s->container[i];
 	uint32_t moved = 0;
 
-	if (!s->under_way && (!s->uncertain || now >= s->late_until))
-		m->asked = m->known;
 	m->foreign = report_foreign_values(s, m, c, &spec, now);
 	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 		if (report_equal(&spec, &m->known, r))
@@ -128,7 +122,7 @@ static uint32_t report_observe_compare(const struct report_tuning *t, struct rep
 		m->theirs &= ~(1u << r);
 		if (!s->under_way && !(m->foreign & (1u << r)) &&
 		    c->resource[r].limit_owner == OWNER_VSCALED && !report_late(s, now))
-			*lowered |= report_lowered(t, m, &spec, r, now);
+			*lowered |= report_lowered(t, m, &m->known, &spec, r, now);
 	}
 	m->theirs |= m->foreign;
 	return moved | m->foreign;
@@ -138,7 +132,7 @@ static uint32_t report_observe_compare(const struct report_tuning *t, struct rep
 static uint32_t begin_anew(struct report_state *s, uint32_t foreign)
 {
 	report_forget_refusals(s, foreign & RESOURCES_MEMORY);
-	s->uncertain = s->ours = false;
+	s->ours = false;
 	s->carry = CARRY_DONE;
 	s->infeasible_since = s->back_until = 0;
 	s->back = BACK_NONE;
@@ -161,9 +155,12 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 		struct report_values spec = report_spec_of(f, i);
 		usec_t covers = report_covers(t, m, c, t->ahead_usec, now);
 		bool down = spec.limit[RESOURCE_MEMORY] < m->known.limit[RESOURCE_MEMORY];
+		bool up = spec.limit[RESOURCE_MEMORY] > m->known.limit[RESOURCE_MEMORY];
 
 		moved |= report_observe_compare(t, s, f, i, &refused, now);
 		foreign |= m->foreign;
+		if (up && !s->under_way && !(m->foreign & RESOURCES_MEMORY))
+			report_lead_raised(t, s, m, now);
 		less |= down;
 		lowered |= down && (m->foreign & RESOURCES_MEMORY) != 0 &&
 			   spec.limit[RESOURCE_MEMORY] < report_memory_floor(t, covers, c);
@@ -185,9 +182,8 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 	s->carry = CARRY_WAITS;
 	if (s->under_way)
 		return 0;
-	s->uncertain = false;
 	s->since = s->sent_at = now;
-	report_lead_accepted(t, s, now);
+	report_lead_accepted(s, now);
 	/* Stored late, over a higher limit. */
 	if (less)
 		s->lead_at = 0;
@@ -271,7 +267,7 @@ static void keep_used(const struct report_tuning *t, struct report_state *s,
 		usec_t covers = report_covers(t, m, c, t->ahead_usec, now);
 		uint64_t left = report_memory_floor(t, covers, c);
 
-		left = MIN(left, m->asked.limit[RESOURCE_MEMORY]);
+		left = MIN(left, m->known.limit[RESOURCE_MEMORY]);
 		*ceiling = MAX(*ceiling, left);
 	}
 }
@@ -297,8 +293,6 @@ static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
 	    ((f->pending_infeasible && f->no_room) || is_overdue(t, s, now)))
 		s->infeasible_since = now;
 	s->carry = CARRY_DONE;
-	for (size_t i = 0; i < s->count; i++)
-		s->container[i].asked = s->container[i].known;
 	/* vscaled raised none of it: no value is the cause, and growth of another must not end. */
 	if (!report_refuse_first(t, s, rows, ARRAY_SIZE(rows), now) && f->pending_infeasible)
 		s->refused_until = add_sat(now, t->refusal_usec);
@@ -392,10 +386,11 @@ static uint32_t overtaken(struct report_state *s, const struct report_facts *f, 
 		struct report_values spec = report_spec_of(f, i);
 
 		m->overtaken = 0;
-		for (size_t r = 0; f->generation > s->base && r < RESOURCE_COUNT; r++)
+		for (size_t r = 0; f->generation > s->log[0].base && r < RESOURCE_COUNT; r++)
 			if (!report_equal(&m->from, &m->known, r) &&
 			    !report_equal(&spec, &m->from, r) &&
-			    !report_equal(&spec, &m->known, r) && !is_late(s, m, &spec, r, now))
+			    !report_equal(&spec, &m->known, r) &&
+			    !report_is_late(s, m, &spec, r, now))
 				m->overtaken |= 1u << r;
 		any |= m->overtaken;
 	}

@@ -118,7 +118,7 @@ static void restart_answered(struct report_state *s, enum report_answer_kind kin
 		struct report_memory *m = &s->container[i];
 
 		if (!report_answer_undone(kind) &&
-		    m->asked.limit[RESOURCE_MEMORY] > m->from.limit[RESOURCE_MEMORY])
+		    m->want[0].limit[RESOURCE_MEMORY] > m->from.limit[RESOURCE_MEMORY])
 			m->restart_at = s->since;
 	}
 }
@@ -142,39 +142,80 @@ struct report_state *report_state_new(size_t container_count)
 	return s;
 }
 
+bool report_may_land(const struct report_request *e, usec_t now)
+{
+	return e->lost_at != 0 && now < add_sat(e->lost_at, UNANSWERED_USEC);
+}
+
+bool report_is_late(const struct report_state *s, const struct report_memory *m,
+		    const struct report_values *spec, size_t r, usec_t now)
+{
+	for (size_t k = 0; k < REPORT_LOG_MAX; k++)
+		if (report_may_land(&s->log[k], now) && report_equal(spec, &m->want[k], r))
+			return true;
+	return false;
+}
+
+/* What a request changes of the spec that it is made from. */
+static void fill_want(struct report_values *want, const struct report_values *from,
+		      const struct report_item *item)
+{
+	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+		if (!((item->limits | item->requests) & (1u << r)))
+			continue;
+		want->limit[r] = item->limits & (1u << r) ? item->limit[r] : from->limit[r];
+		want->request[r] = item->requests & (1u << r) ? item->request[r] : from->request[r];
+	}
+}
+
+/* Is this what the last request changes? Then that one is renewed. Otherwise it makes room in the
+ * log, where it has had no answer. */
+static bool repeats(struct report_state *s, const struct report_values *want)
+{
+	bool same = true;
+
+	for (size_t i = 0; i < s->count; i++)
+		same &= memcmp(&want[i], &s->container[i].want[0], sizeof want[i]) == 0;
+	if (same || s->log[0].lost_at == 0)
+		return same;
+	memmove(s->log + 1, s->log, sizeof s->log - sizeof s->log[0]);
+	for (size_t i = 0; i < s->count; i++)
+		memmove(s->container[i].want + 1, s->container[i].want,
+			sizeof s->container[i].want - sizeof want[i]);
+	return false;
+}
+
 void report_sent(struct report_state *s, const struct report_facts *f,
 		 const struct report_patch *patch, usec_t now)
 {
+	struct report_values want[REPORT_CONTAINERS_MAX] = {0};
+
 	for (size_t i = 0; i < report_count_of(s, f); i++)
-		s->container[i].asked = s->container[i].known = s->container[i].from =
-			report_spec_of(f, i);
-	for (size_t i = 0; i < patch->count; i++) {
-		const struct report_item *item = &patch->item[i];
+		s->container[i].known = s->container[i].from = report_spec_of(f, i);
+	for (size_t k = 0; k < patch->count; k++) {
+		uint32_t i = patch->item[k].container;
 
-		if (item->container >= s->count)
-			continue;
-		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
-			struct report_values *asked = &s->container[item->container].asked;
-
-			if (item->limits & (1u << r))
-				asked->limit[r] = item->limit[r];
-			if (item->requests & (1u << r))
-				asked->request[r] = item->request[r];
-		}
+		if (i < s->count)
+			fill_want(&want[i], &s->container[i].from, &patch->item[k]);
 	}
+	s->log[0] = (struct report_request){
+		.lost_at = repeats(s, want) ? s->log[0].lost_at : 0,
+		.leads = patch->leads || s->carry == CARRY_WAITS,
+		.restores = f->restoring,
+		.base = f->generation,
+	};
+	for (size_t i = 0; i < s->count; i++)
+		s->container[i].want[0] = want[i];
 	contest_answered(s, patch, now);
-	s->leading = patch->leads || s->carry == CARRY_WAITS;
 	s->under_way = true;
-	s->restoring = f->restoring;
-	s->base = f->generation;
 	s->since = now;
 }
 
-static bool refuse(struct report_memory *m, size_t r, const struct report_values *from,
-		   bool requests)
+static bool refuse(struct report_memory *m, size_t r, const struct report_values *want,
+		   const struct report_values *from, bool requests)
 {
-	bool request = m->asked.request[r] > from->request[r];
-	bool limit = m->asked.limit[r] > from->limit[r] && !requests;
+	bool request = want->request[r] > from->request[r];
+	bool limit = want->limit[r] > from->limit[r] && !requests;
 
 	if (!limit && !request)
 		return false;
@@ -191,10 +232,12 @@ static uint32_t report_refuse(const struct report_tuning *t, struct report_state
 	for (size_t i = 0; i < s->count; i++) {
 		struct report_memory *m = &s->container[i];
 		const struct report_values *from = why->from_good ? &m->good : &m->known;
+		const struct report_values *want = why->from_good ? &m->known : &m->want[0];
 
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 			if ((why->from_good && (m->theirs & (1u << r))) ||
-			    !(why->resources & (1u << r)) || !refuse(m, r, from, why->requests))
+			    !(why->resources & (1u << r)) ||
+			    !refuse(m, r, want, from, why->requests))
 				continue;
 			m->ceiling_until[r] = add_sat(now, t->refusal_usec);
 			count++;
@@ -223,7 +266,7 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 				       {resources, false, false},
 				       {RESOURCES_BOTH, false, false}};
 
-	s->unanswered_until = 0; /* what was sent before is refused as well */
+	s->log[0].refused = true;
 	if (report_lead_refused(t, s, f, now))
 		return REPORT_CHANGE_RETRY;
 	/* A refusal of a former spec or of the originals only causes a pause. */
@@ -237,10 +280,11 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 }
 
 bool report_lowered(const struct report_tuning *t, struct report_memory *m,
-		    const struct report_values *spec, size_t r, usec_t now)
+		    const struct report_values *want, const struct report_values *spec, size_t r,
+		    usec_t now)
 {
-	bool limit = spec->limit[r] < m->asked.limit[r];
-	bool request = spec->request[r] < m->asked.request[r];
+	bool limit = spec->limit[r] < want->limit[r];
+	bool request = spec->request[r] < want->request[r];
 
 	if (!limit && !request)
 		return false;
@@ -262,17 +306,16 @@ static bool take_answer(const struct report_tuning *t, struct report_state *s,
 
 	m->foreign = report_foreign_values(s, m, c, &spec, now);
 	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
-		bool known = c->resource[r].limit_owner != OWNER_UNKNOWN;
-
+		if (m->want[0].limit[r] == 0)
+			continue;
 		/* Without owners: what was asked for, unless others wrote meanwhile, is vscaled's,
 		 * whatever admission made of it. */
-		if (!known && !others && !report_equal(&m->asked, &m->known, r))
+		if (c->resource[r].limit_owner == OWNER_UNKNOWN && !others)
 			m->foreign &= ~(1u << r);
-		if ((m->foreign & (1u << r)) != 0 || report_equal(&m->asked, &m->known, r))
+		if (m->foreign & (1u << r))
 			continue;
-		if (!report_equal(&m->asked, &m->from, r))
-			m->theirs &= ~(1u << r);
-		lowered |= report_lowered(t, m, &spec, r, now);
+		m->theirs &= ~(1u << r);
+		lowered |= report_lowered(t, m, &m->want[0], &spec, r, now);
 	}
 	m->theirs |= m->foreign;
 	m->known = spec;
@@ -323,29 +366,32 @@ bool report_retry(struct report_state *s, usec_t now)
 static void take_stored(struct report_memory *m)
 {
 	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
-		if (!report_equal(&m->known, &m->from, r))
+		if (m->want[0].limit[r] == 0 || !report_equal(&m->known, &m->from, r))
 			continue;
-		m->known.limit[r] = m->asked.limit[r];
-		m->known.request[r] = m->asked.request[r];
+		m->known.limit[r] = m->want[0].limit[r];
+		m->known.request[r] = m->want[0].request[r];
 	}
 }
 
 static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now)
 {
-	bool changed = f->generation != s->base;
+	uint64_t base = s->log[0].base;
+	bool changed = f->generation != base;
 	/* A request of vscaled is one generation. */
-	bool others = s->base != 0 && f->generation > MAX(s->base, s->generation) + 1;
+	bool others = base != 0 && f->generation > MAX(base, s->generation) + 1;
 	uint32_t foreign = 0;
 	bool lowered = false;
 
 	s->conflicts = s->failures = 0;
-	s->uncertain = false;
-	s->unanswered_until = 0;
-	report_lead_accepted(t, s, now);
+	report_lead_accepted(s, now);
+	for (size_t i = 0; i < s->count; i++)
+		if (s->container[i].want[0].limit[RESOURCE_MEMORY] >
+		    s->container[i].from.limit[RESOURCE_MEMORY])
+			report_lead_raised(t, s, &s->container[i], now);
 	s->sent_at = s->since = now;
 	/* Another resize has a time limit of its own. A lead repeats what is pending. */
-	if (!s->leading)
+	if (!s->log[0].leads)
 		s->deferred_since = 0;
 	/* The watch was faster and has delivered a later change. */
 	if (f->generation < s->generation) {
@@ -365,7 +411,7 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 	if (others)
 		report_forget_refusals(s, foreign & RESOURCES_MEMORY);
 	s->back = BACK_NONE;
-	s->restored = s->restoring;
+	s->restored = s->log[0].restores;
 	s->ours |= changed;
 	if (changed)
 		s->carry = CARRY_WAITS;
@@ -376,95 +422,66 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 	       (lowered ? REPORT_CHANGE_LOWERED | REPORT_CHANGE_REFUSED : 0);
 }
 
-static uint32_t conflict(struct report_state *s, usec_t now)
+static void conflict(struct report_state *s, usec_t now)
 {
 	if (++s->conflicts > CONFLICTS_MAX) {
 		s->conflicts = 0;
 		s->wait_until = add_sat(now, CONFLICT_PAUSE);
-	} else if (!s->leading) {
+	} else if (!s->log[0].leads) {
 		s->wait_until = add_sat(now, CONFLICT_SOON);
 	} else if (s->carry != CARRY_WAITS) {
 		s->wait_until = add_sat(now, lead_pause[0]);
 	}
-	return REPORT_CHANGE_RETRY;
-}
-
-static void add_late(struct report_memory *m, size_t r)
-{
-	if (report_equal(&m->asked, &m->late[0], r))
-		return;
-	for (size_t i = REPORT_LATE_MAX - 1; i > 0; i--) {
-		m->late[i].limit[r] = m->late[i - 1].limit[r];
-		m->late[i].request[r] = m->late[i - 1].request[r];
-	}
-	m->late[0].limit[r] = m->asked.limit[r];
-	m->late[0].request[r] = m->asked.request[r];
-}
-
-/* The request may be stored all the same, or only later. */
-static void unanswered(struct report_state *s, usec_t now)
-{
-	for (size_t i = 0; i < s->count; i++) {
-		struct report_memory *m = &s->container[i];
-		uint64_t before = unanswered_of(s, i, now);
-
-		if (now >= s->late_until)
-			memset(m->late, 0, sizeof m->late);
-		m->unanswered = m->asked.limit[RESOURCE_MEMORY] > m->from.limit[RESOURCE_MEMORY]
-					? MAX(before, m->asked.limit[RESOURCE_MEMORY])
-					: before;
-		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
-			if (report_equal(&m->asked, &m->from, r))
-				continue;
-			add_late(m, r);
-		}
-	}
-	s->unanswered_until = s->late_until = add_sat(now, UNANSWERED_USEC);
-	s->uncertain = true;
 }
 
 bool report_late(const struct report_state *s, usec_t now)
 {
-	return now < MAX(s->late_until, add_sat(s->seen_at, UNANSWERED_USEC));
+	for (size_t k = 0; k < REPORT_LOG_MAX; k++)
+		if (report_may_land(&s->log[k], now))
+			return true;
+	return now < add_sat(s->seen_at, UNANSWERED_USEC);
 }
 
 void report_abandoned(struct report_state *s, usec_t now)
 {
 	if (!s->under_way)
 		return;
-	s->under_way = false;
 	restart_answered(s, REPORT_ANSWER_FAILED);
-	unanswered(s, now);
+	s->log[0].lost_at = now;
+	s->under_way = false;
 }
 
-static uint32_t failed(struct report_state *s, const struct report_answer *a, usec_t now)
+static void failed(struct report_state *s, const struct report_answer *a, usec_t now)
 {
 	usec_t pause = FAILURE_PAUSE << (a->server_works ? MIN(s->failures, 6u) : 0);
 
-	if (s->leading && s->failures < ARRAY_SIZE(lead_pause))
+	if (s->log[0].leads && s->failures < ARRAY_SIZE(lead_pause))
 		pause = lead_pause[s->failures];
 
 	s->failures++;
-	unanswered(s, now);
+	s->log[0].lost_at = now;
 	s->wait_until = add_sat(now, pause);
-	return REPORT_CHANGE_RETRY;
 }
 
 uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
 			 struct report_state *s, const struct report_facts *f,
 			 const struct report_answer *a, usec_t now)
 {
+	uint32_t changes = REPORT_CHANGE_RETRY;
+
 	if (!s->under_way)
 		return 0;
-	s->under_way = false;
 	restart_answered(s, a->kind);
 	switch (a->kind) {
 	case REPORT_ANSWER_OK:
-		return accepted(t, s, f, now);
+		changes = accepted(t, s, f, now);
+		break;
 	case REPORT_ANSWER_REFUSED:
-		return refused(t, s, f, a, now);
+		changes = refused(t, s, f, a, now);
+		break;
 	case REPORT_ANSWER_CONFLICT:
-		return conflict(s, now);
+		conflict(s, now);
+		break;
 	case REPORT_ANSWER_UNSUPPORTED:
 		s->refused_until = s->wait_until = add_sat(now, t->small_usec);
 		break;
@@ -474,12 +491,14 @@ uint32_t report_answered(const struct report_tuning *t, struct report_node *n,
 	case REPORT_ANSWER_FORBIDDEN:
 		break;
 	case REPORT_ANSWER_GONE:
-		return REPORT_CHANGE_GONE;
+		changes = REPORT_CHANGE_GONE;
+		break;
 	case REPORT_ANSWER_SLOW_DOWN:
 		s->wait_until = add_sat(now, FAILURE_PAUSE);
 		break;
 	default:
-		return failed(s, a, now);
+		failed(s, a, now);
 	}
-	return REPORT_CHANGE_RETRY;
+	s->under_way = false;
+	return changes;
 }

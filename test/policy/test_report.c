@@ -153,6 +153,23 @@ static void test_memory_before_cpu(void)
 	}
 }
 
+/* A request of memory makes no memory grow: it does not go before other writes. */
+static void test_request_while_its_limit_waits(void)
+{
+	WITH(g)
+	{
+		g.f.controlled = CONTROLLED_REQUESTS_AND_LIMITS;
+		rig_res(&g, 0, MEM)->request = 160 * MIB;
+		rig_res(&g, 0, MEM)->request_since = 1;
+		g.now += 1800 * S;
+		rig_set_held(&g, 0, MEM, 512 * MIB);
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_request(&g, 0, MEM), 160 * MIB);
+		CHECK_EQ(rig_limit(&g, 0, MEM), 0);
+		CHECK_EQ(g.d.urgency, REPORT_ORDINARY);
+	}
+}
+
 /* A decrease of memory that may come later does not delay other changes. */
 static void test_lower_memory_does_not_block_cpu(void)
 {
@@ -525,6 +542,7 @@ int main(void)
 	test_room_alone_is_no_change();
 	test_cpu_while_memory_grows();
 	test_memory_before_cpu();
+	test_request_while_its_limit_waits();
 	test_lower_memory_does_not_block_cpu();
 	test_memory_sinks();
 	test_intervals();

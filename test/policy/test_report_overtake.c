@@ -260,6 +260,26 @@ static void test_nothing_to_overtake_with(void)
 		}
 }
 
+/* An owner lowers CPU while a lead is under way. The answer has less CPU than the spec that the
+ * lead was made from: that is no refusal of what vscaled sent. */
+static void test_owner_lowers_cpu_beside(void)
+{
+	WITH(g)
+	{
+		g.c[0].slope_bps = 50 * MIB;
+		g.c[0].growing = true;
+		rig_set_held(&g, 0, MEM, 400 * MIB);
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		rig_res(&g, 0, CPU)->spec_limit = 300;
+		g.f.generation++;
+		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
+		rig_store(&g);
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), 0);
+		CHECK_EQ(allows(&g, CPU), LIMIT_MAX);
+	}
+}
+
 int main(void)
 {
 	test_growth_is_seen_ahead();
@@ -273,5 +293,6 @@ int main(void)
 	test_refusal_takes_the_resize_back();
 	test_memory_is_not_taken_back();
 	test_nothing_to_overtake_with();
+	test_owner_lowers_cpu_beside();
 	return check_result();
 }

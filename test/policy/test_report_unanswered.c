@@ -44,7 +44,7 @@ static void test_any_is_stored_late(uint64_t slope, uint64_t faster)
 		WITH(g)
 		{
 			count = fail(&g, slope, faster, limit);
-			CHECK(count > pick && count <= REPORT_LATE_MAX);
+			CHECK(count > pick && count <= REPORT_LOG_MAX);
 			rig_res(&g, 0, MEM)->spec_limit = limit[pick];
 			g.f.generation++;
 			CHECK(!(rig_observe(&g) & REPORT_CHANGE_FOREIGN));
@@ -127,6 +127,27 @@ static void test_over_a_higher_one(void)
 	}
 }
 
+/* It was stored, as the watch shows: no lead follows what had no answer, but the first of a growth.
+ */
+static void test_stored_without_an_answer(void)
+{
+	WITH(g)
+	{
+		g.t.first_ahead_usec = report_tuning_default.first_ahead_usec;
+		rig_set_held(&g, 0, MEM, 320 * MIB);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		rig_store(&g);
+		rig_answer(&g, REPORT_ANSWER_FAILED, 0);
+		rig_echo(&g);
+		g.now += 10 * S;
+		grow(&g, 300 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 330 * MIB + 200 * MIB);
+	}
+}
+
 int main(void)
 {
 	test_any_is_stored_late(MIB, 0);
@@ -139,5 +160,6 @@ int main(void)
 	test_final();
 	test_ceiling();
 	test_over_a_higher_one();
+	test_stored_without_an_answer();
 	return check_result();
 }
