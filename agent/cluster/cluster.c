@@ -239,6 +239,8 @@ void cluster_free(struct cluster *c)
 	cluster_kin_free(c);
 	cluster_past_free(c);
 	cluster_recreate_free(c);
+	for (size_t i = 0; i < c->pods->count; i++)
+		c->pods->items[i]->report = NULL;
 	reporter_free(c->reporter);
 	recorder_free(c->recorder);
 	kube_client_free(c->client);
@@ -361,11 +363,11 @@ static bool watch_growth(struct cluster *c)
 	bool any = false;
 
 	for (size_t i = 0; i < c->pods->count; i++) {
-		const struct pod *p = c->pods->items[i];
+		struct pod *p = c->pods->items[i];
 
 		if (p->why != STATE_SIZING || p->leaving || !outgrows_spec(p))
 			continue;
-		reporter_changed(c->reporter, p->spec->uid, c->wake->now);
+		reporter_changed(cluster_report_of(c, p));
 		any = true;
 	}
 	return any;
@@ -437,7 +439,7 @@ void cluster_tick(struct cluster *c, bool review)
 	if (review) {
 		/* Holds end and memory grows without an event. */
 		for (size_t i = 0; i < c->pods->count; i++)
-			reporter_changed(c->reporter, c->pods->items[i]->spec->uid, c->wake->now);
+			reporter_changed(cluster_report_of(c, c->pods->items[i]));
 		cluster_node_check(c);
 		cluster_ranges_tick(c);
 		cluster_recreate_tick(c);
@@ -473,16 +475,17 @@ static const enum report_view_state states[REPORT_BLOCK_COUNT] = {
 	[REPORT_BLOCK_DECREASE] = REPORT_VIEW_CGROUP_ONLY,
 };
 
-void cluster_hook_view(void *ctx, const struct kube_pod *pod, struct report_view *ret)
+void cluster_hook_view(void *ctx, struct pod *p, struct report_view *ret)
 {
 	const struct cluster *c = ctx;
-	usec_t sent = reporter_sent_at(c->reporter, pod->uid);
-	const char *refusal = reporter_refusal(c->reporter, pod->uid);
+	const struct kube_pod *pod = p->spec;
+	usec_t sent = reporter_sent_at(p->report);
+	const char *refusal = reporter_refusal(p->report);
 	usec_t ahead = reporter_ahead(c->reporter, pod, c->wake->now);
 
-	ret->state = states[reporter_block(c->reporter, pod->uid)];
+	ret->state = states[reporter_block(p->report)];
 	if (ret->state != REPORT_VIEW_NONE)
-		ret->detail = reporter_block_text(c->reporter, pod->uid);
+		ret->detail = reporter_block_text(p->report);
 	/* The spec may have all that it can have: shows the refusal that bounds it. */
 	if (refusal != NULL &&
 	    (ret->state == REPORT_VIEW_NONE || ret->state == REPORT_VIEW_REFUSED ||
@@ -494,13 +497,13 @@ void cluster_hook_view(void *ctx, const struct kube_pod *pod, struct report_view
 		ret->state = REPORT_VIEW_DEFERRED;
 	if (sent != 0)
 		ret->sent_realtime_usec = c->wake->now_real - (c->wake->now - sent);
-	ret->ratified = sent != 0 && reporter_expects(c->reporter, pod->uid);
+	ret->ratified = sent != 0 && reporter_expects(p->report);
 	if (ahead < c->config->kubernetes.report.ahead_usec)
 		ret->ahead_usec = ahead;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		for (enum autoscaler_kind kind = 0; kind < AUTOSCALER_KIND_COUNT; kind++)
-			if (cluster_autoscaler_of(c, kind, pod, r) != NULL)
-				ret->autoscaler[r] = cluster_autoscaler_of(c, kind, pod, r);
+			if (cluster_autoscaler_of(c, kind, p, r) != NULL)
+				ret->autoscaler[r] = cluster_autoscaler_of(c, kind, p, r);
 }
 
 void cluster_hook_status(void *ctx, struct status_view *v)

@@ -91,9 +91,7 @@ struct cluster {
 	usec_t warm_wait; /* until the connections are looked at again; 0: the shortest */
 	bool warm_failed; /* the last request */
 	uint64_t restarts_counted;
-	uint64_t requests_trimmed;        /* as of the last footprint_trim() */
-	char refused_uid[REPORT_UID_MAX]; /* the Event of this refusal is noted */
-	usec_t refused_at;
+	uint64_t requests_trimmed; /* as of the last footprint_trim() */
 	bool bounds_due; /* something that cluster_bounds_tick() depends on may have changed */
 };
 
@@ -107,13 +105,16 @@ void cluster_check(struct cluster *c);
 void cluster_tick(struct cluster *c, bool review);
 
 /* Hooks of the pods. */
-void cluster_hook_view(void *ctx, const struct kube_pod *pod, struct report_view *ret);
+void cluster_hook_view(void *ctx, struct pod *p, struct report_view *ret);
 void cluster_hook_status(void *ctx, struct status_view *v);
-bool cluster_hook_autoscaled(void *ctx, const struct kube_pod *pod);
+bool cluster_hook_autoscaled(void *ctx, struct pod *p);
 
 /* --- cluster_report.c */
 int cluster_report_start(struct cluster *c);
-int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret);
+/* pod: a struct pod. */
+int cluster_facts(void *ctx, void *pod, struct reporter_view *ret);
+/* Its part of the reporter; NULL: no memory. */
+struct pod_report *cluster_report_of(struct cluster *c, struct pod *p);
 /* Sets the bounds of the pods by whether the API server can accept a higher memory limit: after an
  * answer or a refusal (bounds_due), and at each review for refusals that expire. */
 void cluster_bounds_tick(struct cluster *c, bool review);
@@ -138,17 +139,17 @@ void cluster_ranges_first(struct cluster *c);
 /* NULL: no memory for it. */
 const struct namespace_entry *cluster_ranges_of(struct cluster *c, const char *namespace);
 /* Sets the bounds that the LimitRanges of the pod's namespace, which are known, set to k. */
-void cluster_range_bound(struct cluster *c, const struct kube_pod *pod,
-			 const struct kube_container *k, struct pod_bounds *b);
+void cluster_range_bound(struct cluster *c, const struct pod *p, const struct kube_container *k,
+			 struct pod_bounds *b);
 /* After every sample: annotations of namespaces, if the configuration wants them. */
 void cluster_namespaces_tick(struct cluster *c);
 /* After every sample: autoscalers. Requests that one of them depends on stay, and what it sets. */
 void cluster_autoscalers_tick(struct cluster *c);
 /* Sets b->requests_stay, b->limits_frozen and what follows from them; the rest of b is filled. */
-void cluster_autoscalers_bound(struct cluster *c, const struct kube_pod *pod, struct pod_bounds *b);
+void cluster_autoscalers_bound(struct cluster *c, const struct pod *p, struct pod_bounds *b);
 /* Why a request of the pod stays, borrowed; NULL: it may move. */
 const char *cluster_autoscaler_of(const struct cluster *c, enum autoscaler_kind kind,
-				  const struct kube_pod *pod, enum resource r);
+				  const struct pod *p, enum resource r);
 void cluster_ask_free(struct cluster *c);
 
 /* --- cluster_kin.c: containers with little history start from the other pods of their workload */

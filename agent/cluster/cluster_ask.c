@@ -343,15 +343,15 @@ static uint64_t stricter(uint64_t a, uint64_t b)
 	return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-static struct beside beside_of(const struct cluster *c, const struct kube_pod *pod,
-			       const struct kube_container *self, enum resource r)
+static struct beside beside_of(const struct pod *p, const struct kube_container *self,
+			       enum resource r)
 {
-	const struct pod *p = pods_find(c->pods, pod->uid);
+	const struct kube_pod *pod = p->spec;
 	struct beside b = {0, 0};
 
 	for (size_t i = 0; i < pod->container_count; i++) {
 		const struct kube_container *k = &pod->containers[i];
-		const struct managed *m = p != NULL ? p->members[i].managed : NULL;
+		const struct managed *m = p->members[i].managed;
 		uint64_t limit = k->spec.limit[r];
 
 		if (k->kind != CONTAINER_APP && k->kind != CONTAINER_SIDECAR)
@@ -384,14 +384,14 @@ static struct range share_of_pod(const struct kube_range_bounds *range, const st
 	};
 }
 
-void cluster_range_bound(struct cluster *c, const struct kube_pod *pod,
-			 const struct kube_container *k, struct pod_bounds *b)
+void cluster_range_bound(struct cluster *c, const struct pod *p, const struct kube_container *k,
+			 struct pod_bounds *b)
 {
-	const struct kube_limit_range *range = &cluster_ranges_of(c, pod->namespace)->range;
+	const struct kube_limit_range *range = &cluster_ranges_of(c, p->spec->namespace)->range;
 
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		struct pod_resource_bounds *x = &b->resource[r];
-		struct beside beside = beside_of(c, pod, k, r);
+		struct beside beside = beside_of(p, k, r);
 		struct range share = share_of_pod(&range->pod, &beside, k->spec.limit[r],
 						  b->requests_move || b->limits_stay, r);
 
@@ -518,30 +518,31 @@ void cluster_autoscalers_tick(struct cluster *c)
 }
 
 /* Is an object above its owner the pod's? */
-static bool counts_above(const struct cluster *c, const struct kube_pod *pod)
+static bool counts_above(const struct pod *p)
 {
-	const struct pod *p = pods_find(c->pods, pod->uid);
 	bool above = true;
 
-	for (size_t i = 0; p != NULL && i < pod->container_count; i++)
+	for (size_t i = 0; i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
 			above &= !p->members[i].managed->container.rule.not_autoscaled;
 	return above;
 }
 
 const char *cluster_autoscaler_of(const struct cluster *c, enum autoscaler_kind kind,
-				  const struct kube_pod *pod, enum resource r)
+				  const struct pod *p, enum resource r)
 {
+	const struct kube_pod *pod = p->spec;
 	const struct namespace_entry *e = find(&c->autoscalers[kind], pod->namespace);
 
 	return e != NULL ? kube_autoscaler_of(&e->autoscalers, kube_pod_kind(pod), pod->workload,
-					      counts_above(c, pod), r)
+					      counts_above(p), r)
 			 : NULL;
 }
 
-bool cluster_hook_autoscaled(void *ctx, const struct kube_pod *pod)
+bool cluster_hook_autoscaled(void *ctx, struct pod *p)
 {
 	const struct cluster *c = ctx;
+	const struct kube_pod *pod = p->spec;
 	const struct namespace_entry *e =
 		find(&c->autoscalers[AUTOSCALER_VERTICAL], pod->namespace);
 	bool any = false;
@@ -552,8 +553,9 @@ bool cluster_hook_autoscaled(void *ctx, const struct kube_pod *pod)
 	return any;
 }
 
-void cluster_autoscalers_bound(struct cluster *c, const struct kube_pod *pod, struct pod_bounds *b)
+void cluster_autoscalers_bound(struct cluster *c, const struct pod *p, struct pod_bounds *b)
 {
+	const struct kube_pod *pod = p->spec;
 	bool move = c->config->kubernetes.autoscalers && (b->requests_move || b->limits_stay);
 	uint32_t stay[AUTOSCALER_KIND_COUNT] = {0};
 
@@ -565,7 +567,7 @@ void cluster_autoscalers_bound(struct cluster *c, const struct kube_pod *pod, st
 		b->requests_unknown |= move && (e == NULL || !e->list.known);
 		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 			if ((move || kind == AUTOSCALER_VERTICAL) &&
-			    cluster_autoscaler_of(c, kind, pod, r) != NULL)
+			    cluster_autoscaler_of(c, kind, p, r) != NULL)
 				stay[kind] |= 1u << r;
 	}
 	b->requests_stay = stay[AUTOSCALER_HORIZONTAL] | stay[AUTOSCALER_VERTICAL];

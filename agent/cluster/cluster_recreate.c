@@ -38,8 +38,8 @@ struct lease {
 };
 
 struct recreate {
-	char uid[REPORT_UID_MAX]; /* the pod that is being asked about */
-	struct kube_call *call;   /* NULL: none under way */
+	char uid[KUBEPODS_UID_MAX]; /* the pod that is being asked about */
+	struct kube_call *call;     /* NULL: none under way */
 	struct lease lease;
 	struct recreate_workload workload; /* what was listed of it so far */
 	const char *why;                   /* static text: it is to be evicted */
@@ -78,7 +78,7 @@ static void fill(const struct cluster *c, const struct pod *p, struct recreate_p
 	*ret = (struct recreate_pod){
 		.replicated = is_replicated(p->spec->owner) && p->spec->labels != NULL &&
 			      !p->spec->mirror,
-		.infeasible_since = reporter_infeasible_since(c->reporter, p->spec->uid),
+		.infeasible_since = reporter_infeasible_since(p->report),
 		.evicted_on_node = c->recreate->evicted_at,
 		.retry_at = p->evict.retry_at,
 	};

@@ -315,7 +315,7 @@ static bool is_restoring(const struct pod *p)
  * them. */
 static void forget_late(struct cluster *c, const struct pod *p)
 {
-	if (reporter_late(c->reporter, p->spec->uid, c->wake->now))
+	if (reporter_late(p->report, c->wake->now))
 		return;
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
@@ -388,21 +388,21 @@ static void fill_published(const struct managed *m, const struct report_containe
 	}
 }
 
-int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret)
+int cluster_facts(void *ctx, void *pod, struct reporter_view *ret)
 {
 	struct cluster *c = ctx;
-	const struct pod *p = pods_find(c->pods, uid);
+	const struct pod *p = pod;
 	bool all;
 
 	/* The annotation is the only copy of the originals: it must not be replaced. */
-	if (p == NULL || pod_in_doubt(p))
+	if (pod_in_doubt(p))
 		return -ENOENT;
 	reporter_fill(p->spec, ret);
 	ret->facts.active = is_active(p);
 	/* A value of the owner in the spec that is not adopted yet must not be replaced. */
 	ret->facts.adopting = p->adopting;
 	/* Values that an external writer has set since stay. */
-	all = reporter_expects(c->reporter, uid);
+	all = reporter_expects(p->report);
 	ret->facts.restoring = is_restoring(p) && (all || holds_any_sent(p));
 	ret->facts.controlled = controlled_of(p);
 	if (p->spec->pending_real != 0 && p->spec->pending_real < c->wake->now_real)
@@ -431,12 +431,9 @@ int cluster_facts(void *ctx, const char *uid, struct reporter_view *ret)
 
 /* --- the reporter's callbacks --- */
 
-static struct managed *member_of(struct cluster *c, const char *uid, size_t container)
+static struct managed *member_of(const struct pod *p, size_t container)
 {
-	struct pod *p = pods_find(c->pods, uid);
-
-	return p != NULL && container < p->spec->container_count ? p->members[container].managed
-								 : NULL;
+	return container < p->spec->container_count ? p->members[container].managed : NULL;
 }
 
 static void note(struct cluster *c, const struct kube_pod *pod, const char *type,
@@ -447,26 +444,23 @@ static void note(struct cluster *c, const struct kube_pod *pod, const char *type
 }
 
 /* The reporter's signature. NOLINTNEXTLINE(readability-function-size) */
-static void on_refused(void *ctx, const char *uid, size_t container, enum resource resource,
+static void on_refused(void *ctx, void *pod, size_t container, enum resource resource,
 		       uint64_t ceiling, usec_t, const char *text)
 {
 	struct cluster *c = ctx;
-	struct pod *p = pods_find(c->pods, uid);
-	struct managed *m = member_of(c, uid, container);
+	struct pod *p = pod;
+	struct managed *m = member_of(p, container);
 
 	(void)ceiling; /* asked for by the bounds */
 	daemon_wake(c->wake);
 	c->bounds_due = true;
-	if (p == NULL)
-		return;
 	/* Called for every value that the refusal bounds: one refusal is one Event. */
-	if (c->wake->now - c->refused_at >= ONE_REFUSAL_USEC || strcmp(c->refused_uid, uid) != 0) {
+	if (c->wake->now - p->refused_at >= ONE_REFUSAL_USEC) {
 		c->tally->apply_failed[BACKEND_API]++;
 		note(c, p->spec, "Warning", "ResizeRefused", "Resize", text);
 	}
-	c->refused_at = c->wake->now;
-	snprintf(c->refused_uid, sizeof c->refused_uid, "%s", uid);
-	reporter_hurry(c->reporter, uid);
+	p->refused_at = c->wake->now;
+	reporter_hurry(p->report);
 	if (m == NULL)
 		return;
 	event_tell(EVENT_REPORT_REFUSED, .who = message_who(m), .resource = resource,
@@ -475,20 +469,20 @@ static void on_refused(void *ctx, const char *uid, size_t container, enum resour
 }
 
 /* The next tick reads the cgroups: nothing is written from inside an answer. */
-static void on_verify(void *ctx, const char *uid)
+static void on_verify(void *ctx, void *pod)
 {
 	struct cluster *c = ctx;
-	struct pod *p = pods_find(c->pods, uid);
+	const struct pod *p = pod;
 
 	c->bounds_due = true;
-	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++)
+	for (size_t i = 0; i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
 			drift_request_check(p->members[i].managed);
 }
 
-static void on_write(void *ctx, const char *uid, size_t container, enum resource)
+static void on_write(void *, void *pod, size_t container, enum resource)
 {
-	struct managed *m = member_of(ctx, uid, container);
+	struct managed *m = member_of(pod, container);
 
 	if (m != NULL)
 		drift_request_check(m);
@@ -587,23 +581,22 @@ static void record_sent(struct managed *m, const struct report_item *item,
 }
 
 /* Puts the values on record; the step that sends them saves the record. */
-static void on_sending(void *ctx, const char *uid, const struct report_patch *patch)
+static void on_sending(void *ctx, void *pod, const struct report_patch *patch)
 {
 	struct cluster *c = ctx;
-	struct pod *p = pods_find(c->pods, uid);
+	const struct pod *p = pod;
 	/* Or its originals go back. */
-	bool sized = p != NULL && pod_is_sized(p);
+	bool sized = pod_is_sized(p);
 
-	if (p != NULL)
-		cluster_room_sent(c, p->spec, patch);
+	cluster_room_sent(c, p->spec, patch);
 	for (size_t i = 0; sized && i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL && p->members[i].managed->container.annotated)
 			record_first(p->members[i].managed);
-	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++)
+	for (size_t i = 0; i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
 			p->members[i].managed->restart.oom_kills_before =
 				p->members[i].managed->restart.oom_kills;
-	for (size_t i = 0; p != NULL && i < patch->count; i++) {
+	for (size_t i = 0; i < patch->count; i++) {
 		const struct report_item *item = &patch->item[i];
 		const struct kube_container *k = &p->spec->containers[item->container];
 		struct managed *m = p->members[item->container].managed;
@@ -622,21 +615,20 @@ static void on_sending(void *ctx, const char *uid, const struct report_patch *pa
 }
 
 /* The container was not restarted: its OOM kills are not answered yet. */
-static void on_unsent(void *ctx, const char *uid)
+static void on_unsent(void *, void *pod)
 {
-	struct cluster *c = ctx;
-	struct pod *p = pods_find(c->pods, uid);
+	const struct pod *p = pod;
 
-	for (size_t i = 0; p != NULL && i < p->spec->container_count; i++)
+	for (size_t i = 0; i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
 			p->members[i].managed->restart.oom_kills =
 				p->members[i].managed->restart.oom_kills_before;
 }
 
 /* After an external change of the spec no earlier refusal holds. */
-static void on_foreign(void *ctx, const char *uid, size_t container, uint32_t)
+static void on_foreign(void *ctx, void *pod, size_t container, uint32_t)
 {
-	struct managed *m = member_of(ctx, uid, container);
+	struct managed *m = member_of(pod, container);
 	struct cluster *c = ctx;
 
 	c->bounds_due = true;
@@ -644,15 +636,13 @@ static void on_foreign(void *ctx, const char *uid, size_t container, uint32_t)
 		pod_bound_all(m->pod);
 }
 
-static void on_ratified(void *ctx, const char *uid, uint64_t generation)
+static void on_ratified(void *ctx, void *pod, uint64_t generation)
 {
 	struct cluster *c = ctx;
-	struct pod *p = pods_find(c->pods, uid);
-	usec_t sent_at = reporter_sent_at(c->reporter, uid);
+	struct pod *p = pod;
+	usec_t sent_at = reporter_sent_at(p->report);
 
 	daemon_wake(c->wake);
-	if (p == NULL)
-		return;
 	event_tell(EVENT_REPORT_RATIFIED, .who = message_pod(p->spec), .count = generation);
 	/* A resize that a former run of the daemon sent has no time here, and gets no Event. */
 	if (sent_at != 0) {
@@ -675,14 +665,12 @@ static void on_ratified(void *ctx, const char *uid, uint64_t generation)
 	forget_late(c, p);
 }
 
-static void on_contested(void *ctx, const char *uid, const char *text)
+static void on_contested(void *ctx, void *pod, const char *text)
 {
 	struct cluster *c = ctx;
-	struct pod *p = pods_find(c->pods, uid);
+	const struct pod *p = pod;
 
 	daemon_wake(c->wake);
-	if (p == NULL)
-		return;
 	event_tell(EVENT_MEMORY_CONTESTED, .who = message_pod(p->spec), .detail = text);
 	note(c, p->spec, "Warning", "MemoryLimitContested", "Resize", text);
 }
@@ -722,76 +710,68 @@ static void on_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
 /* --- hooks of the pods --- */
 
 /* The reporter reads the new spec first, and finds the values of external writers in it. */
-static void hook_decide(void *ctx, const struct kube_pod *pod)
+static void hook_decide(void *ctx, struct pod *p)
 {
 	struct cluster *c = ctx;
 
-	reporter_decide_now(c->reporter, pod->uid, c->wake->now);
+	reporter_decide_now(cluster_report_of(c, p), c->wake->now);
 }
 
-static bool hook_expects(void *ctx, const struct kube_pod *pod, const char *container,
-			 enum resource r, uint64_t *ret)
+static bool hook_expects(void *, struct pod *p, const char *container, enum resource r,
+			 uint64_t *ret)
 {
-	struct cluster *c = ctx;
-	const struct kube_container *k = kube_pod_container(pod, container);
+	const struct kube_container *k = kube_pod_container(p->spec, container);
 
-	if (reporter_foreign(c->reporter, pod->uid, (size_t)(k - pod->containers)) & (1u << r))
+	if (reporter_foreign(p->report, (size_t)(k - p->spec->containers)) & (1u << r))
 		return false;
 	*ret = k->spec.limit[r];
 	return true;
 }
 
-static bool hook_pending(void *ctx, const struct kube_pod *pod)
+static bool hook_pending(void *, struct pod *p)
 {
-	struct cluster *c = ctx;
-
-	return reporter_pending(c->reporter, pod->uid);
+	return reporter_pending(p->report);
 }
 
-static bool hook_unsent(void *ctx, const struct kube_pod *pod)
+static bool hook_unsent(void *, struct pod *p)
 {
-	struct cluster *c = ctx;
-
-	return reporter_unsent(c->reporter, pod->uid);
+	return reporter_unsent(p->report);
 }
 
-static void hook_note(void *ctx, const struct kube_pod *pod, const char *type, const char *reason,
+static void hook_note(void *ctx, struct pod *p, const char *type, const char *reason,
 		      const char *action, const char *text)
 {
-	note(ctx, pod, type, reason, action, text);
+	note(ctx, p->spec, type, reason, action, text);
 }
 
-static void hook_put(void *ctx, const struct kube_pod *pod)
+static void hook_put(void *ctx, struct pod *p)
+{
+	reporter_changed(cluster_report_of(ctx, p));
+}
+
+static void hook_gone(void *ctx, struct pod *p)
 {
 	struct cluster *c = ctx;
 
-	reporter_changed(c->reporter, pod->uid, c->wake->now);
-}
-
-static void hook_gone(void *ctx, const char *uid)
-{
-	struct cluster *c = ctx;
-
-	reporter_forget(c->reporter, uid);
-	recorder_forget(c->recorder, uid);
+	reporter_forget(p->report);
+	p->report = NULL;
+	recorder_forget(c->recorder, p->uid);
 }
 
 /* NULL: not known, or without effect. */
-static const struct namespace_entry *range_of(struct cluster *c, const struct kube_pod *pod)
+static const struct namespace_entry *range_of(struct cluster *c, const struct pod *p)
 {
-	const struct pod *p = pods_find(c->pods, pod->uid);
-
-	return p != NULL && p->observed ? NULL : cluster_ranges_of(c, pod->namespace);
+	return p->observed ? NULL : cluster_ranges_of(c, p->spec->namespace);
 }
 
 /* Can the API server accept a higher memory limit of this pod now? */
-static bool ratifies(struct cluster *c, const struct kube_pod *pod)
+static bool ratifies(struct cluster *c, const struct pod *p)
 {
-	const struct namespace_entry *range = range_of(c, pod);
+	const struct namespace_entry *range = range_of(c, p);
 
-	return !pod->deleting && c->watch != NULL && kube_watch_state(c->watch)->healthy &&
+	return !p->spec->deleting && c->watch != NULL && kube_watch_state(c->watch)->healthy &&
 	       range != NULL && range->list.known &&
-	       reporter_ratifies(c->reporter, pod->uid, c->wake->now);
+	       reporter_ratifies(c->reporter, p->report, c->wake->now);
 }
 
 static uint32_t unratified_permille(const struct cluster *c, const struct kube_container *k,
@@ -814,27 +794,25 @@ void cluster_bounds_tick(struct cluster *c, bool review)
 	}
 }
 
-static void hook_bounds(void *ctx, const struct kube_pod *pod, const char *container,
-			struct pod_bounds *b)
+static void hook_bounds(void *ctx, struct pod *p, const char *container, struct pod_bounds *b)
 {
 	struct cluster *c = ctx;
-	const struct namespace_entry *known = range_of(c, pod);
-	const struct kube_container *k = kube_pod_container(pod, container);
-	size_t i = (size_t)(k - pod->containers);
+	const struct namespace_entry *known = range_of(c, p);
+	const struct kube_container *k = kube_pod_container(p->spec, container);
+	size_t i = (size_t)(k - p->spec->containers);
 
-	cluster_autoscalers_bound(c, pod, b);
-	b->unratified_permille = unratified_permille(c, k, ratifies(c, pod));
+	cluster_autoscalers_bound(c, p, b);
+	b->unratified_permille = unratified_permille(c, k, ratifies(c, p));
 	b->ranges_unknown = known != NULL && !known->list.known;
 	b->requests_unknown |= b->ranges_unknown && (b->requests_move || b->limits_stay);
 	b->growth_held = !(k->restart_on_resize & RESOURCES_MEMORY) &&
-			 reporter_tries(c->reporter, pod->uid, c->wake->now);
+			 reporter_tries(p->report, c->wake->now);
 	if (known != NULL)
-		cluster_range_bound(c, pod, k, b);
+		cluster_range_bound(c, p, k, b);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		struct pod_resource_bounds *x = &b->resource[r];
 		usec_t until = 0;
-		uint64_t allowed =
-			reporter_allows(c->reporter, pod->uid, i, r, c->wake->now, &until);
+		uint64_t allowed = reporter_allows(p->report, i, r, c->wake->now, &until);
 
 		if (allowed == LIMIT_MAX)
 			continue;
@@ -846,6 +824,13 @@ static void hook_bounds(void *ctx, const struct kube_pod *pod, const char *conta
 }
 
 /* --- start --- */
+
+struct pod_report *cluster_report_of(struct cluster *c, struct pod *p)
+{
+	if (p->report == NULL)
+		p->report = reporter_add(c->reporter, p, p->uid);
+	return p->report;
+}
 
 int cluster_report_start(struct cluster *c)
 {

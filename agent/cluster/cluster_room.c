@@ -162,7 +162,7 @@ void cluster_room_list_end(struct cluster *c)
 static void retry(struct cluster *c, struct pod *p)
 {
 	p->room.lack = 0;
-	if (p->spec != NULL && reporter_retry(c->reporter, p->uid, c->wake->now))
+	if (p->spec != NULL && reporter_retry(p->report, c->wake->now))
 		pod_bound_all(p);
 }
 

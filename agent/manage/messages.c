@@ -367,7 +367,7 @@ static const char *why(const struct managed *m, const struct kube_container *c)
 	if (m->container.rule.controlled == CONTROLLED_REQUESTS)
 		return "controlled-values is RequestsOnly";
 	if (h->view != NULL)
-		h->view(h->ctx, m->pod->spec, &v);
+		h->view(h->ctx, m->pod, &v);
 	return v.detail != NULL && v.detail[0] != '\0' ? v.detail : "not sent yet";
 }
 

@@ -11,7 +11,9 @@
 #include "policy/report/rollout.h"
 
 struct managed;
+struct pod;
 struct pod_bounds;
+struct pod_report;
 struct pods;
 struct records;
 struct report_view;
@@ -22,27 +24,26 @@ struct unit_table;
 struct pod_hooks {
 	void *ctx;
 	/* Did vscaled send the API server a limit for this container? True: it is in *ret. */
-	bool (*expects)(void *ctx, const struct kube_pod *pod, const char *container,
-			enum resource r, uint64_t *ret);
+	bool (*expects)(void *ctx, struct pod *p, const char *container, enum resource r,
+			uint64_t *ret);
 	/* The pod object has changed: called before expects() is called for it. */
-	void (*decide)(void *ctx, const struct kube_pod *pod);
+	void (*decide)(void *ctx, struct pod *p);
 	/* Is a resize by vscaled still pending in the kubelet or the runtime? */
-	bool (*pending)(void *ctx, const struct kube_pod *pod);
+	bool (*pending)(void *ctx, struct pod *p);
 	/* Is a report on it still to be sent? Then it stays in the table. */
-	bool (*unsent)(void *ctx, const struct kube_pod *pod);
+	bool (*unsent)(void *ctx, struct pod *p);
 	/* An Event for the pod: type Normal or Warning. */
-	void (*note)(void *ctx, const struct kube_pod *pod, const char *type, const char *reason,
+	void (*note)(void *ctx, struct pod *p, const char *type, const char *reason,
 		     const char *action, const char *text);
 	/* Does a VerticalPodAutoscaler size it? */
-	bool (*autoscaled)(void *ctx, const struct kube_pod *pod);
+	bool (*autoscaled)(void *ctx, struct pod *p);
 	/* A managed pod was added or changed; it is gone or no longer managed. */
-	void (*put)(void *ctx, const struct kube_pod *pod);
-	void (*gone)(void *ctx, const char *uid);
+	void (*put)(void *ctx, struct pod *p);
+	void (*gone)(void *ctx, struct pod *p);
 	/* LimitRanges of the namespace, and what the API server refused: into b. */
-	void (*bounds)(void *ctx, const struct kube_pod *pod, const char *container,
-		       struct pod_bounds *b);
+	void (*bounds)(void *ctx, struct pod *p, const char *container, struct pod_bounds *b);
 	/* Where its report stands; *ret has no report yet. */
-	void (*view)(void *ctx, const struct kube_pod *pod, struct report_view *ret);
+	void (*view)(void *ctx, struct pod *p, struct report_view *ret);
 	/* operation and cluster of the status. */
 	void (*status)(void *ctx, struct status_view *v);
 };
@@ -92,7 +93,9 @@ struct pod {
 	char uid[KUBEPODS_UID_MAX];
 	struct pod_life life;
 	struct pod_room room;
-	struct kube_pod *spec; /* the newest; NULL: it is in no list of what is sized */
+	struct kube_pod *spec;     /* the newest; NULL: it is in no list of what is sized */
+	struct pod_report *report; /* the reporter's part; NULL: none yet */
+	usec_t refused_at;         /* the Event of a refusal was noted; 0: none was */
 	struct pod_evict evict;
 	struct pod_member *members; /* one per container of the spec */
 	struct managed *level;      /* its own cgroup; NULL: not found yet */

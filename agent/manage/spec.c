@@ -195,7 +195,7 @@ void pod_set_bounds(struct managed *m)
 	b.resource[RESOURCE_CPU].admin = m->config->kubernetes.cpu_milli;
 	b.resource[RESOURCE_MEMORY].admin = m->config->kubernetes.mem_bytes;
 	if (h->bounds != NULL)
-		h->bounds(h->ctx, s, c->name, &b);
+		h->bounds(h->ctx, m->pod, c->name, &b);
 	control_set_pod(&m->control, &b);
 }
 

@@ -32,7 +32,7 @@ bool pod_echo_pending(const struct managed *m)
 	h = &m->pod->pods->hooks;
 	return m->wake->now < m->container.echo_until ||
 	       m->pod->spec->progress == RESIZE_IN_PROGRESS ||
-	       (h->pending != NULL && h->pending(h->ctx, m->pod->spec));
+	       (h->pending != NULL && h->pending(h->ctx, m->pod));
 }
 
 bool pod_on_record(const struct managed *m, enum resource r, uint64_t value)
@@ -45,12 +45,12 @@ bool pod_on_record(const struct managed *m, enum resource r, uint64_t value)
 		(c->has_status && limit_same_file(r, value, c->status.limit[r], period)));
 }
 
-static bool sent_by_us(const struct pod *p, const char *container, enum resource r, uint64_t value)
+static bool sent_by_us(struct pod *p, const char *container, enum resource r, uint64_t value)
 {
 	const struct pod_hooks *h = &p->pods->hooks;
 	uint64_t sent;
 
-	return h->expects != NULL && h->expects(h->ctx, p->spec, container, r, &sent) &&
+	return h->expects != NULL && h->expects(h->ctx, p, container, r, &sent) &&
 	       limit_same(r, sent, value);
 }
 

@@ -18,6 +18,7 @@
 #include "agent/pod/pod_rollout.h"
 #include "agent/pod/pod_rule.h"
 #include "agent/pod/pod_spec.h"
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -241,6 +242,7 @@ static void pod_clear(struct pod *p)
 	struct pod kept = {.pods = p->pods, .life = p->life, .room = p->room};
 
 	memcpy(kept.uid, p->uid, sizeof kept.uid);
+	assert(p->report == NULL);
 	kube_pod_free(p->spec);
 	free(p->members);
 	free(p->path);
@@ -268,7 +270,7 @@ static void pod_drop(struct pod *p, bool for_good)
 		managed_remove(m);
 	}
 	if (p->pods->hooks.gone != NULL)
-		p->pods->hooks.gone(p->pods->hooks.ctx, p->spec->uid);
+		p->pods->hooks.gone(p->pods->hooks.ctx, p);
 	while (p->pods->items[i] != p)
 		i++;
 	p->pods->items[i] = p->pods->items[--p->pods->count];
@@ -338,7 +340,7 @@ void pod_report(struct pod *p)
 	const struct pod_hooks *h = &p->pods->hooks;
 
 	if (h->put != NULL && ((p->why == STATE_SIZING && !p->ending) || p->leaving))
-		h->put(h->ctx, p->spec);
+		h->put(h->ctx, p);
 }
 
 static bool same_id(const struct kube_container *a, const struct kube_container *b)
@@ -417,7 +419,7 @@ void pods_put(struct pods *pods, struct kube_pod *spec)
 	}
 	pod_recover(p);
 	if (pods->hooks.decide != NULL)
-		pods->hooks.decide(pods->hooks.ctx, p->spec);
+		pods->hooks.decide(pods->hooks.ctx, p);
 	pod_spec_changed(p, old);
 	pod_spec_settle(p);
 	p->scan |= !is_settled(p, old);
@@ -551,11 +553,11 @@ bool pod_hand_back_due(const struct pod *p)
 	return false;
 }
 
-static bool report_unsent(const struct pod *p)
+static bool report_unsent(struct pod *p)
 {
 	const struct pod_hooks *h = &p->pods->hooks;
 
-	return h->unsent != NULL && h->unsent(h->ctx, p->spec);
+	return h->unsent != NULL && h->unsent(h->ctx, p);
 }
 
 /* An entry that was handed back and is not managed any more leaves the table. */

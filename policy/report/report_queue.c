@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/report/report_queue.h"
-#include <errno.h>
-#include <string.h>
 
 #define TRY_FIRST USEC_PER_SEC
 #define TRY_MAX   (60 * USEC_PER_SEC)
@@ -54,35 +52,6 @@ void report_queue_init(struct report_queue *q, const struct report_rate *rate, u
 	};
 }
 
-void report_queue_free(struct report_queue *q)
-{
-	free(q->slots);
-	*q = (struct report_queue){0};
-}
-
-static struct report_slot *report_queue_find(const struct report_queue *q, const char *uid)
-{
-	for (size_t i = 0; i < q->count; i++)
-		if (strcmp(q->slots[i].uid, uid) == 0)
-			return &q->slots[i];
-	return NULL;
-}
-
-static int make_room(struct report_queue *q)
-{
-	size_t capacity = q->capacity ? 2 * q->capacity : 16;
-	struct report_slot *slots;
-
-	if (q->count < q->capacity)
-		return 0;
-	slots = reallocarray(q->slots, capacity, sizeof *slots);
-	if (slots == NULL)
-		return -ENOMEM;
-	q->slots = slots;
-	q->capacity = capacity;
-	return 0;
-}
-
 /* Places a slot; one that is not urgent waits for its part of the spread. */
 static void report_queue_place(const struct report_queue *q, struct report_slot *s,
 			       enum report_urgency urgency, bool was_at_once, usec_t now)
@@ -95,46 +64,37 @@ static void report_queue_place(const struct report_queue *q, struct report_slot 
 		s->not_before = now + part_of(q->seed, s->uid, now, q->spread_until - now);
 }
 
-int report_queue_mark(struct report_queue *q, const char *uid, enum report_urgency urgency,
-		      usec_t now)
+void report_queue_mark(struct report_queue *q, struct report_slot *s, enum report_urgency urgency,
+		       usec_t now)
 {
-	struct report_slot *s = report_queue_find(q, uid);
-	size_t length = strlen(uid);
-	int r;
+	bool was_at_once = !s->waits || s->urgency <= REPORT_AT_ONCE;
 
-	if (s != NULL) {
-		report_queue_place(q, s, urgency, s->urgency <= REPORT_AT_ONCE, now);
-		return 0;
+	if (!s->waits) {
+		*s = (struct report_slot){
+			.uid = s->uid, .next = q->first, .waits = true, .since = now};
+		q->first = s;
+		q->count++;
 	}
-	if (length >= REPORT_UID_MAX)
-		return -ENAMETOOLONG;
-	r = make_room(q);
-	if (r < 0)
-		return r;
-	s = &q->slots[q->count++];
-	*s = (struct report_slot){.since = now};
-	memcpy(s->uid, uid, length + 1);
-	report_queue_place(q, s, urgency, true, now);
-	return 0;
+	report_queue_place(q, s, urgency, was_at_once, now);
 }
 
 void report_queue_release(struct report_queue *q)
 {
-	for (size_t i = 0; i < q->count; i++)
-		q->slots[i].held = false;
+	for (struct report_slot *s = q->first; s != NULL; s = s->next)
+		s->held = false;
 }
 
-bool report_queue_holds(const struct report_queue *q, const char *uid)
+void report_queue_drop(struct report_queue *q, struct report_slot *s)
 {
-	return report_queue_find(q, uid) != NULL;
-}
+	struct report_slot **at = &q->first;
 
-void report_queue_drop(struct report_queue *q, const char *uid)
-{
-	struct report_slot *s = report_queue_find(q, uid);
-
-	if (s != NULL)
-		*s = q->slots[--q->count];
+	if (!s->waits)
+		return;
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	s->waits = false;
+	q->count--;
 }
 
 static uint64_t tokens(const struct report_bucket *b, usec_t now)
@@ -225,13 +185,10 @@ struct report_slot *report_queue_next(const struct report_queue *q, usec_t now)
 	usec_t at[REPORT_URGENCY_COUNT];
 
 	opens_all(q, now, at);
-	for (size_t i = 0; i < q->count; i++) {
-		struct report_slot *s = &q->slots[i];
-
+	for (struct report_slot *s = q->first; s != NULL; s = s->next)
 		if (!s->held && MAX(s->not_before, at[s->urgency]) <= now &&
-		    (best == NULL || before(s, best)))
+		    (best == NULL || !before(best, s)))
 			best = s;
-	}
 	return best;
 }
 
@@ -240,9 +197,9 @@ usec_t report_queue_due(const struct report_queue *q, usec_t now)
 	usec_t first = UINT64_MAX, at[REPORT_URGENCY_COUNT];
 
 	opens_all(q, now, at);
-	for (size_t i = 0; i < q->count; i++)
-		if (!q->slots[i].held)
-			first = MIN(first, MAX(q->slots[i].not_before, at[q->slots[i].urgency]));
+	for (const struct report_slot *s = q->first; s != NULL; s = s->next)
+		if (!s->held)
+			first = MIN(first, MAX(s->not_before, at[s->urgency]));
 	return first != UINT64_MAX ? first : 0;
 }
 
@@ -271,11 +228,8 @@ void report_queue_healthy(struct report_queue *q, usec_t now)
 		return;
 	q->outage = false;
 	q->spread_until = add_sat(now, q->rate.spread_usec);
-	for (size_t i = 0; i < q->count; i++) {
-		struct report_slot *s = &q->slots[i];
-
+	for (struct report_slot *s = q->first; s != NULL; s = s->next)
 		if (s->urgency > REPORT_AT_ONCE)
 			s->not_before =
 				add_sat(now, part_of(q->seed, s->uid, now, q->rate.spread_usec));
-	}
 }

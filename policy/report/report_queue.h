@@ -14,16 +14,17 @@
 
 #include "policy/report/report.h"
 
-#define REPORT_UID_MAX 64
-
 struct report_rate {
 	usec_t interval_usec;
 	uint32_t burst;
 	usec_t spread_usec;
 };
 
+/* A pod's place in the queue: part of its entry. */
 struct report_slot {
-	char uid[REPORT_UID_MAX];
+	const char *uid; /* borrowed; its part of a spread depends on it */
+	struct report_slot *next;
+	bool waits; /* in the queue */
 	enum report_urgency urgency;
 	usec_t since; /* of the oldest change that is not sent yet */
 	usec_t not_before;
@@ -44,29 +45,24 @@ struct report_queue {
 	struct report_bucket leading;       /* when `writes` or an outage would make it wait */
 	usec_t slow_until, lead_slow_until; /* after a 429 */
 	bool outage;
-	usec_t outage_step;  /* between two tries */
-	usec_t try_at;       /* the next one */
-	usec_t spread_until; /* a slot marked before this is spread as well */
-	struct report_slot *slots;
+	usec_t outage_step;        /* between two tries */
+	usec_t try_at;             /* the next one */
+	usec_t spread_until;       /* a slot marked before this is spread as well */
+	struct report_slot *first; /* the newest */
 	size_t count;
-	size_t capacity;
 };
 
 void report_queue_init(struct report_queue *q, const struct report_rate *rate, uint64_t seed,
 		       usec_t now);
-void report_queue_free(struct report_queue *q);
 
 /* Marks that this pod has something to send. A slot that waits already keeps its age. Its urgency
- * is that of the newest state; else a pod that grew once would go out of turn long afterwards.
- * -ENOMEM; -ENAMETOOLONG. */
-int report_queue_mark(struct report_queue *q, const char *uid, enum report_urgency urgency,
-		      usec_t now);
+ * is that of the newest state; else a pod that grew once would go out of turn long afterwards. */
+void report_queue_mark(struct report_queue *q, struct report_slot *s, enum report_urgency urgency,
+		       usec_t now);
 /* There is nothing to send any more, or the pod is gone. */
-void report_queue_drop(struct report_queue *q, const char *uid);
+void report_queue_drop(struct report_queue *q, struct report_slot *s);
 /* Of slots that the caller held back: the others go on. */
 void report_queue_release(struct report_queue *q);
-/* Does something of this pod wait? */
-bool report_queue_holds(const struct report_queue *q, const char *uid);
 /* The next one that may go now, borrowed until the next call; NULL: none. It stays in the queue
  * until it is dropped, and takes no token yet. */
 struct report_slot *report_queue_next(const struct report_queue *q, usec_t now);

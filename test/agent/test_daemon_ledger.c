@@ -349,13 +349,13 @@ static void test_restarted(void)
 static unsigned notes;
 static char noted[512];
 
-static void note(void *, const struct kube_pod *pod, const char *type, const char *reason,
-		 const char *, const char *text)
+static void note(void *, struct pod *pod, const char *type, const char *reason, const char *,
+		 const char *text)
 {
 	if (strcmp(reason, "MemoryDenied") != 0)
 		return;
 	CHECK_STR(type, "Warning");
-	if (strcmp(pod->name, "low-0") == 0 && notes++ == 0)
+	if (strcmp(pod->spec->name, "low-0") == 0 && notes++ == 0)
 		snprintf(noted, sizeof noted, "%s", text);
 }
 

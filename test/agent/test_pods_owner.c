@@ -133,19 +133,18 @@ static struct {
 	char note[256];
 } reported;
 
-static bool expects(void *, const struct kube_pod *, const char *container, enum resource r,
-		    uint64_t *ret)
+static bool expects(void *, struct pod *, const char *container, enum resource r, uint64_t *ret)
 {
 	*ret = r == RESOURCE_CPU ? reported.milli : reported.bytes;
 	return strcmp(container, "app") == 0 && *ret != 0;
 }
 
-static bool pending(void *, const struct kube_pod *)
+static bool pending(void *, struct pod *)
 {
 	return reported.pending;
 }
 
-static void note(void *, const struct kube_pod *, const char *type, const char *, const char *,
+static void note(void *, struct pod *, const char *type, const char *, const char *,
 		 const char *text)
 {
 	CHECK_STR(type, "Warning");

@@ -2,21 +2,12 @@
 #include "test/kube/reporter_rig.h"
 #include <errno.h>
 
-static size_t pod_of(const struct rig *g, const char *uid)
-{
-	for (size_t i = 0; i < g->count; i++)
-		if (strcmp(g->pods[i].uid, uid) == 0)
-			return i;
-	return PODS_MAX;
-}
-
-static int ev_facts(void *ctx, const char *uid, struct reporter_view *ret)
+static int ev_facts(void *ctx, void *pod, struct reporter_view *ret)
 {
 	struct rig *g = ctx;
-	size_t i = pod_of(g, uid);
-	struct rig_pod *p = &g->pods[i];
+	struct rig_pod *p = pod;
 
-	if (i == PODS_MAX || !p->exists)
+	if (!p->exists)
 		return -ENOENT;
 	reporter_fill(p->seen, ret);
 	ret->facts.active = p->mode != NULL && !p->restoring;
@@ -44,11 +35,11 @@ static int ev_facts(void *ctx, const char *uid, struct reporter_view *ret)
 }
 
 /* The signature is the reporter's. NOLINTNEXTLINE(readability-function-size) */
-static void ev_refused(void *ctx, const char *uid, size_t container, enum resource resource,
+static void ev_refused(void *ctx, void *pod, size_t container, enum resource resource,
 		       uint64_t ceiling, usec_t until, const char *text)
 {
 	struct rig *g = ctx;
-	struct rig_pod *p = &g->pods[pod_of(g, uid)];
+	struct rig_pod *p = pod;
 
 	CHECK_EQ(container, 0);
 	CHECK(until > g->now || ceiling == LIMIT_MAX);
@@ -61,38 +52,35 @@ static void ev_refused(void *ctx, const char *uid, size_t container, enum resour
 }
 
 /* What a replay put too low is raised again. */
-static void ev_verify(void *ctx, const char *uid)
+static void ev_verify(void *, void *pod)
 {
-	struct rig *g = ctx;
-	struct rig_pod *p = &g->pods[pod_of(g, uid)];
+	struct rig_pod *p = pod;
 
 	p->verified++;
 	memcpy(p->actual, p->held, sizeof p->actual);
 }
 
-static void ev_write(void *ctx, const char *uid, size_t container, enum resource resource)
+static void ev_write(void *, void *pod, size_t container, enum resource resource)
 {
-	struct rig *g = ctx;
-	struct rig_pod *p = &g->pods[pod_of(g, uid)];
+	struct rig_pod *p = pod;
 
 	CHECK_EQ(container, 0);
 	p->written++;
 	p->actual[resource] = p->held[resource];
 }
 
-static void ev_ratified(void *ctx, const char *uid, uint64_t generation)
+static void ev_ratified(void *, void *pod, uint64_t generation)
 {
-	struct rig *g = ctx;
-	struct rig_pod *p = &g->pods[pod_of(g, uid)];
+	struct rig_pod *p = pod;
 
 	p->ratified++;
 	CHECK_EQ(generation, p->generation);
 }
 
-static void ev_foreign(void *ctx, const char *uid, size_t container, uint32_t resources)
+static void ev_foreign(void *ctx, void *pod, size_t container, uint32_t resources)
 {
 	struct rig *g = ctx;
-	struct rig_pod *p = &g->pods[pod_of(g, uid)];
+	struct rig_pod *p = pod;
 
 	CHECK_EQ(container, 0);
 	p->foreign |= resources;
@@ -181,8 +169,10 @@ void rig_start(struct rig *g, size_t pods)
 	}
 	CHECK_EQ(recorder_new(&port, &recorder, &g->recorder), 0);
 	CHECK_EQ(reporter_new(&port, g->recorder, &options, &events, &g->reporter), 0);
-	for (size_t i = 0; i < pods; i++)
+	for (size_t i = 0; i < pods; i++) {
+		g->pods[i].report = reporter_add(g->reporter, &g->pods[i], g->pods[i].uid);
 		server_show(g, &g->pods[i]);
+	}
 }
 
 void rig_stop(struct rig *g)
@@ -242,7 +232,7 @@ void rig_set_held(struct rig *g, size_t pod, enum resource r, uint64_t value)
 
 	p->held[r] = p->actual[r] = value;
 	p->held_since = g->now;
-	reporter_changed(g->reporter, p->uid, g->now);
+	reporter_changed(p->report);
 }
 
 void rig_grow(struct rig *g, size_t pod, uint64_t use, uint64_t slope)
@@ -251,7 +241,7 @@ void rig_grow(struct rig *g, size_t pod, uint64_t use, uint64_t slope)
 
 	p->use = use;
 	p->slope = slope;
-	reporter_changed(g->reporter, p->uid, g->now);
+	reporter_changed(p->report);
 }
 
 void rig_user_unseen(struct rig *g, size_t pod, enum resource r, uint64_t limit)
@@ -278,6 +268,12 @@ void rig_gone(struct rig *g, size_t pod)
 {
 	g->pods[pod].exists = false;
 	g->pods[pod].kubelet_at = 0;
+}
+
+void rig_forget(struct rig *g, size_t pod)
+{
+	reporter_forget(g->pods[pod].report);
+	g->pods[pod].report = NULL;
 }
 
 void rig_fail(struct rig *g, const char *what, unsigned count, unsigned status, const char *body)

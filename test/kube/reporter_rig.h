@@ -14,6 +14,7 @@
 
 struct rig_pod {
 	char uid[24];
+	struct pod_report *report;
 	const char *space; /* its namespace; NULL: "lab" */
 	bool exists;
 	struct kube_values_of_spec {
@@ -90,6 +91,8 @@ void rig_user_unseen(struct rig *g, size_t pod, enum resource r, uint64_t limit)
 /* The watch reports the object as it is now. */
 void rig_show(struct rig *g, size_t pod);
 void rig_gone(struct rig *g, size_t pod);
+/* The daemon does not look after it any more. */
+void rig_forget(struct rig *g, size_t pod);
 void rig_fail(struct rig *g, const char *what, unsigned count, unsigned status, const char *body);
 /* Answers to requests of a kind, "resize" or "status"; status 0: cancelled, or none came. */
 unsigned rig_counted(const struct rig *g, const char *kind, unsigned status);

@@ -59,7 +59,7 @@ void server_show(struct rig *g, struct rig_pod *p)
 	CHECK_EQ(kube_decode_pod(text, strlen(text), &p->seen, &err), 0);
 	free(text);
 	if (g->reporter != NULL)
-		reporter_changed(g->reporter, p->uid, g->now);
+		reporter_changed(p->report);
 }
 
 static void take_amounts(const cJSON *o, uint64_t *amounts)

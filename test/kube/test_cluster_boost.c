@@ -60,7 +60,9 @@ static void check_facts(const struct rig_pod *p)
 	static struct reporter_view v;
 	const struct report_resource *cpu = &v.containers[0].resource[RESOURCE_CPU];
 
-	CHECK_EQ(cluster_facts(c.rig.loop->cluster, p->uid, &v), 0);
+	CHECK_EQ(cluster_facts(c.rig.loop->cluster, pods_find(c.rig.loop->cluster->pods, p->uid),
+			       &v),
+		 0);
 	CHECK_EQ(cpu->held, 200);
 	CHECK_EQ(cpu->actual, 200);
 	CHECK_EQ(cpu->spec_limit, 200);

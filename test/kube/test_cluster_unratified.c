@@ -254,13 +254,13 @@ static void test_ranges_unknown(void)
 
 static unsigned asked;
 
-bool __real_reporter_ratifies(const struct reporter *r, const char *uid, usec_t now);
-bool __wrap_reporter_ratifies(const struct reporter *r, const char *uid, usec_t now);
+bool __real_reporter_ratifies(const struct reporter *r, const struct pod_report *t, usec_t now);
+bool __wrap_reporter_ratifies(const struct reporter *r, const struct pod_report *t, usec_t now);
 
-bool __wrap_reporter_ratifies(const struct reporter *r, const char *uid, usec_t now)
+bool __wrap_reporter_ratifies(const struct reporter *r, const struct pod_report *t, usec_t now)
 {
 	asked++;
-	return __real_reporter_ratifies(r, uid, now);
+	return __real_reporter_ratifies(r, t, now);
 }
 
 /* Whether growth can be accepted is looked up once in a review of 10 s, where nothing changes. */

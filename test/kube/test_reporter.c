@@ -42,7 +42,7 @@ static void test_ratifies(void)
 		CHECK_EQ(p->ratified, 1);
 		CHECK(p->verified > 0);
 		CHECK_EQ(p->foreign, 0);
-		CHECK(reporter_expects(g.reporter, "u0"));
+		CHECK(reporter_expects(g.pods[0].report));
 		/* Nothing more until the status is due. */
 		rig_run(&g, 500 * S);
 		CHECK_STR(g.log, "S0 R0 ");
@@ -87,7 +87,7 @@ static void test_refused(void)
 		CHECK_EQ(p->refused, 1);
 		CHECK_EQ(p->ceiling[CPU], 500);
 		CHECK(strstr(p->why, "exceeded quota") != NULL);
-		CHECK_EQ(reporter_allows(g.reporter, "u0", 0, CPU, g.now, &until), 500);
+		CHECK_EQ(reporter_allows(g.pods[0].report, 0, CPU, g.now, &until), 500);
 		/* The status says it at once. */
 		CHECK_STR(g.log, "S0 R0 S0 ");
 		CHECK(strstr(p->status, "\"refused\":\"pods") != NULL);
@@ -136,7 +136,7 @@ static void test_gone(void)
 		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 600 * S);
 		CHECK_STR(g.log, "S0 R0 ");
-		CHECK_STR(reporter_block_text(g.reporter, "u0"), "");
+		CHECK_STR(reporter_block_text(g.pods[0].report), "");
 	}
 	WITH(g)
 	{ /* while a request is under way */
@@ -145,7 +145,7 @@ static void test_gone(void)
 		rig_run(&g, 5 * USEC_PER_MSEC);
 		rig_gone(&g, 0);
 		rig_run(&g, 60 * S);
-		CHECK_STR(reporter_block_text(g.reporter, "u0"), "");
+		CHECK_STR(reporter_block_text(g.pods[0].report), "");
 	}
 	WITH(g)
 	{ /* forgotten while a request is under way */
@@ -153,7 +153,7 @@ static void test_gone(void)
 		rig_run(&g, 15 * S);
 		rig_set_held(&g, 0, CPU, 900);
 		rig_run(&g, 62 * S);
-		reporter_forget(g.reporter, "u0");
+		rig_forget(&g, 0);
 		rig_run(&g, 60 * S);
 		CHECK_EQ(reporter_waiting(g.reporter), 0);
 	}
@@ -223,7 +223,7 @@ static void want_more(struct rig *g, size_t pod, bool lead)
 	if (lead)
 		rig_grow(g, pod, 230 * MIB, 10 * MIB);
 	else
-		reporter_changed(g->reporter, p->uid, g->now);
+		reporter_changed(p->report);
 }
 
 /* How long a pod of another namespace waits for its raise, or its lead. */
@@ -310,7 +310,7 @@ static void test_without_resize(void)
 		rig_run(&g, 599 * S);
 		CHECK_STR(g.log, "S0 ");
 		CHECK(!reporter_offered(g.reporter));
-		CHECK_STR(reporter_block_text(g.reporter, "u0"), "not offered");
+		CHECK_STR(reporter_block_text(g.pods[0].report), "not offered");
 		g.offers = true; /* an upgrade */
 		rig_run(&g, 5 * S);
 		CHECK(reporter_offered(g.reporter));
@@ -327,7 +327,7 @@ static void test_without_resize(void)
 		rig_run(&g, 3000 * S);
 		CHECK_EQ(rig_counted(&g, "resize", 404), 1);
 		CHECK(!reporter_offered(g.reporter));
-		CHECK(strcmp(reporter_block_text(g.reporter, "u0"), "") != 0);
+		CHECK(strcmp(reporter_block_text(g.pods[0].report), "") != 0);
 	}
 }
 
@@ -430,7 +430,7 @@ static void test_user(void)
 		rig_user(&g, 0, CPU, 700);
 		rig_run(&g, 10 * S);
 		CHECK_EQ(g.pods[0].foreign, RESOURCES_CPU);
-		CHECK(!reporter_expects(g.reporter, "u0"));
+		CHECK(!reporter_expects(g.pods[0].report));
 		rig_run(&g, 3600 * S);
 		CHECK_EQ(g.pods[0].resizes, 0); /* adopted, never fought */
 	}
@@ -494,7 +494,7 @@ static void test_restore(void)
 		CHECK_EQ(p->spec.limit[CPU], 900);
 		p->restoring = true;
 		p->mode = NULL;
-		reporter_hurry(g.reporter, "u0");
+		reporter_hurry(g.pods[0].report);
 		rig_run(&g, 10 * S);
 		CHECK_EQ(p->spec.limit[CPU], 500);
 		CHECK(p->status == NULL); /* taken away */
@@ -507,7 +507,7 @@ static void test_trap(void)
 	{
 		rig_run(&g, S);
 		g.pods[0].actual[CPU] = 300;
-		reporter_changed(g.reporter, "u0", g.now);
+		reporter_changed(g.pods[0].report);
 		rig_run(&g, S);
 		CHECK_EQ(g.pods[0].written, 1);
 		CHECK_EQ(g.pods[0].resizes, 0);
@@ -550,7 +550,7 @@ static void warn(struct rig *g, unsigned n, const char *text)
 	snprintf(name, sizeof name, "job-%u", n);
 	recorder_note(g->recorder, &pod, "Warning", "InvalidAnnotation", "ReadAnnotations", text,
 		      g->now, g->now + 1795000000 * S);
-	reporter_changed(g->reporter, "u0", g->now);
+	reporter_changed(g->pods[0].report);
 }
 
 /* Hundreds of Warnings of other pods at once: a resize goes out within 5 s, of CPU and memory. */
@@ -590,9 +590,10 @@ static void test_odd_pods(void)
 {
 	WITH(g)
 	{ /* deleted before the reporter read it */
-		reporter_changed(g.reporter, "unknown", g.now);
+		rig_gone(&g, 0);
 		rig_run(&g, S);
-		CHECK_STR(reporter_block_text(g.reporter, "unknown"), "");
+		CHECK_STR(reporter_block_text(g.pods[0].report), "");
+		CHECK_STR(reporter_block_text(NULL), "");
 	}
 }
 

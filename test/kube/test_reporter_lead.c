@@ -38,7 +38,7 @@ static void test_status_under_way(void)
 
 	start(&g, 1);
 	g.pods[0].mode = "Initial";
-	reporter_hurry(g.reporter, "u0");
+	reporter_hurry(g.pods[0].report);
 	rig_run(&g, 10 * USEC_PER_MSEC);
 	CHECK_STR(g.log, "S0 ");
 	CHECK(lead_after(&g, 0, 2 * SLOW) <= 10 * USEC_PER_MSEC);
@@ -140,15 +140,15 @@ static void test_blocked_is_reported_at_once(void)
 	rig_run(&g, S);
 	g.bounds = 0;
 	now = g.now;
-	CHECK(reporter_ratifies(g.reporter, "u0", now));
+	CHECK(reporter_ratifies(g.reporter, g.pods[0].report, now));
 	rig_grow(&g, 0, 230 * MIB, 10 * MIB);
 	reporter_step(g.reporter, now, now);
-	CHECK(!reporter_ratifies(g.reporter, "u0", now));
+	CHECK(!reporter_ratifies(g.reporter, g.pods[0].report, now));
 	CHECK_EQ(g.bounds, 1);
 	/* And when it is over. */
 	rig_grow(&g, 0, 150 * MIB, 0);
 	reporter_step(g.reporter, now, now);
-	CHECK(reporter_ratifies(g.reporter, "u0", now));
+	CHECK(reporter_ratifies(g.reporter, g.pods[0].report, now));
 	CHECK_EQ(g.bounds, 2);
 	rig_stop(&g);
 }
@@ -165,11 +165,11 @@ static void test_tried_is_reported_at_once(void)
 	rig_fail(&g, "resize", 1, 403, QUOTA);
 	rig_grow(&g, 0, 170 * MIB, 10 * MIB);
 	rig_run(&g, S);
-	CHECK(reporter_tries(g.reporter, "u0", g.now));
+	CHECK(reporter_tries(g.pods[0].report, g.now));
 	CHECK_EQ(g.bounds, 1);
 	rig_grow(&g, 0, 230 * MIB, 10 * MIB);
 	rig_run(&g, 2 * S);
-	CHECK(!reporter_tries(g.reporter, "u0", g.now));
+	CHECK(!reporter_tries(g.pods[0].report, g.now));
 	CHECK_EQ(g.bounds, 2);
 	rig_stop(&g);
 }

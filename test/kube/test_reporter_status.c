@@ -22,11 +22,11 @@ static void test_status_is_known(void)
 	rig_start(&g, 1);
 	rig_run(&g, S);
 	CHECK_EQ(g.pods[0].statuses, 1);
-	reporter_forget(g.reporter, "u0");
-	CHECK_EQ(reporter_changed(g.reporter, "u0", g.now), 0);
+	rig_forget(&g, 0);
+	g.pods[0].report = reporter_add(g.reporter, &g.pods[0], g.pods[0].uid);
+	reporter_changed(g.pods[0].report);
 	rig_run(&g, 3600 * S);
 	CHECK_EQ(g.pods[0].statuses, 1);
-	CHECK_EQ(reporter_changed(g.reporter, "", g.now), -EINVAL);
 	rig_stop(&g);
 }
 
@@ -41,7 +41,7 @@ static void test_status_is_removed(void)
 		free(g.pods[0].status);
 		g.pods[0].status = i == 0 ? NULL : strdup("{}");
 		rig_show(&g, 0);
-		CHECK_EQ(reporter_changed(g.reporter, "u0", g.now), 0);
+		reporter_changed(g.pods[0].report);
 		rig_run(&g, 700 * S);
 		CHECK_EQ(g.pods[0].statuses, 2 + i);
 		CHECK(g.pods[0].status != NULL && strstr(g.pods[0].status, "original") != NULL);
@@ -64,15 +64,15 @@ static void test_restore_waits_for_the_right(void)
 	rig_fail(&g, "resize", 1, 403, RBAC);
 	p->restoring = true;
 	p->mode = NULL;
-	reporter_hurry(g.reporter, "u0");
+	reporter_hurry(g.pods[0].report);
 	rig_run(&g, 60 * S);
 	CHECK_EQ(p->spec.limit[CPU], 900);
 	CHECK(p->status != NULL);
-	CHECK(reporter_unsent(g.reporter, "u0"));
+	CHECK(reporter_unsent(g.pods[0].report));
 	rig_run(&g, 600 * S);
 	CHECK_EQ(p->spec.limit[CPU], 500);
 	CHECK(p->status == NULL);
-	CHECK(!reporter_unsent(g.reporter, "u0"));
+	CHECK(!reporter_unsent(g.pods[0].report));
 	rig_stop(&g);
 }
 
@@ -85,10 +85,10 @@ static void test_removal_is_refused(void)
 	rig_run(&g, S);
 	rig_fail(&g, "status", 1000, 403, REFUSED);
 	g.pods[0].mode = NULL;
-	reporter_hurry(g.reporter, "u0");
+	reporter_hurry(g.pods[0].report);
 	rig_run(&g, 3600 * S);
 	CHECK(rig_counted(&g, "status", 403) >= 1 && rig_counted(&g, "status", 403) <= 7);
-	CHECK(!reporter_unsent(g.reporter, "u0"));
+	CHECK(!reporter_unsent(g.pods[0].report));
 	rig_stop(&g);
 }
 

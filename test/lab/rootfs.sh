@@ -24,8 +24,8 @@ userland()
 	sources=("deb $m $suite main")
 	[ -z "$s" ] || sources+=("deb $s $suite-security main")
 	include=$(tr -s ' \n\t' ',' <<<"$GUEST_PACKAGES ${SUITE_PACKAGES[$suite]}")
-	# Without our descriptors (locks, a test's log): from 10 on, dash cannot redirect to one, as apt's
-	# shell there has to.
+	# Without our descriptors (locks, the log of a test): apt lets dash redirect to the next free one,
+	# and dash knows them up to 9.
 	# shellcheck disable=SC2016  # mmdebstrap's shell expands $1, the new root
 	mmdebstrap --include="${include%,}" "${@:3}" \
 		--aptopt='Apt::Install-Recommends "false"' \

@@ -19,6 +19,8 @@
 enum write { RESIZE, STATUS, EVENT, WRITES };
 
 struct pod {
+	struct report_slot slot;
+	char uid[3];
 	usec_t changed_at; /* first change that the server does not know of; 0: none */
 	uint32_t todo;     /* bits of enum write */
 	uint32_t resizes;
@@ -62,23 +64,21 @@ static void uid_of(size_t pod, char *uid)
 	uid[2] = '\0';
 }
 
-static size_t pod_of(const char *uid)
+static struct pod *pod_of(struct report_slot *s)
 {
-	return (size_t)(uid[0] - 'a') * 26 + (size_t)(uid[1] - 'a');
+	return (struct pod *)s; /* its first member */
 }
 
 static void change(struct cluster *c, struct node *n, size_t pod, usec_t now)
 {
 	struct pod *p = &n->pods[pod];
-	char uid[3];
 
-	uid_of(pod, uid);
 	if (!(p->todo & (1u << RESIZE))) {
 		p->changed_at = now;
 		c->changed++;
 	}
 	p->todo |= 1u << RESIZE;
-	CHECK_EQ(report_queue_mark(&n->q, uid, REPORT_ORDINARY, now), 0);
+	report_queue_mark(&n->q, &p->slot, REPORT_ORDINARY, now);
 }
 
 static bool is_down(const struct cluster *c, usec_t now)
@@ -88,17 +88,14 @@ static bool is_down(const struct cluster *c, usec_t now)
 
 /* A resize that was sent is followed by the two requests that report it, with the lowest priority
  * for tokens. */
-static void sent(struct cluster *c, struct node *n, size_t pod, usec_t now)
+static void sent(struct cluster *c, struct node *n, struct pod *p, usec_t now)
 {
-	struct pod *p = &n->pods[pod];
 	enum write w = (enum write)__builtin_ctz(p->todo);
 	usec_t from = MAX(p->changed_at, c->down_until);
-	char uid[3];
 
-	uid_of(pod, uid);
 	c->per_second[w][now / S]++;
 	p->todo &= ~(1u << w);
-	report_queue_drop(&n->q, uid);
+	report_queue_drop(&n->q, &p->slot);
 	if (w == RESIZE) {
 		c->delays[MIN((now - MIN(from, now)) / S, (usec_t)DELAY_MAX)]++;
 		c->reported++;
@@ -106,23 +103,21 @@ static void sent(struct cluster *c, struct node *n, size_t pod, usec_t now)
 		p->todo |= 1u << STATUS | 1u << EVENT;
 	}
 	if (p->todo)
-		report_queue_mark(&n->q, uid, REPORT_ORDINARY, now);
+		report_queue_mark(&n->q, &p->slot, REPORT_ORDINARY, now);
 }
 
 static void act(struct cluster *c, struct node *n, usec_t now)
 {
-	const struct report_slot *s;
+	struct report_slot *s;
 
 	while ((s = report_queue_next(&n->q, now)) != NULL) {
-		size_t pod = pod_of(s->uid);
-
 		report_queue_take(&n->q, s->urgency, now);
 		if (is_down(c, now)) {
 			c->tries[now / S]++;
 			report_queue_failed(&n->q, now);
 			continue;
 		}
-		sent(c, n, pod, now);
+		sent(c, n, pod_of(s), now);
 		report_queue_healthy(&n->q, now);
 	}
 }
@@ -159,6 +154,10 @@ static struct cluster *cluster_new(usec_t change_every)
 		struct node *n = &c->nodes[i];
 
 		report_queue_init(&n->q, &rate, i + 1, S);
+		for (size_t k = 0; k < PODS; k++) {
+			uid_of(k, n->pods[k].uid);
+			n->pods[k].slot.uid = n->pods[k].uid;
+		}
 		n->next_change = change_every ? S + rnd(c, change_every / PODS) : UINT64_MAX;
 		c->wake[i] = n->next_change;
 	}
@@ -167,8 +166,6 @@ static struct cluster *cluster_new(usec_t change_every)
 
 static void cluster_free(struct cluster *c)
 {
-	for (size_t i = 0; i < NODES; i++)
-		report_queue_free(&c->nodes[i].q);
 	free(c->nodes);
 	free(c);
 }

@@ -6,6 +6,7 @@
 #include "policy/base/base.h"
 #include "policy/base/text.h"
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,9 +36,11 @@ struct flight {
 	bool in_turn; /* it waited for its turn; else it is a lead */
 };
 
-struct tracked {
+struct pod_report {
 	struct reporter *reporter;
-	char uid[REPORT_UID_MAX];
+	struct pod_report *next;
+	void *pod;
+	struct report_slot slot;
 	uint64_t space;             /* text_hash() of its namespace; 0: not seen yet */
 	struct report_state *state; /* NULL: not seen yet */
 	bool dirty;
@@ -75,8 +78,7 @@ struct reporter {
 	struct report_queue queue;
 	struct report_node node;
 	struct report_tuning tuning; /* options.tuning for this node now */
-	struct tracked **pods;
-	size_t count, capacity;
+	struct pod_report *first;
 	uint32_t turn;
 	bool offered;
 	bool offered_known;
@@ -92,15 +94,6 @@ struct reporter {
 
 /* --- the pods */
 
-/* NULL: not tracked. */
-static struct tracked *reporter_find(const struct reporter *r, const char *uid)
-{
-	for (size_t i = 0; i < r->count; i++)
-		if (strcmp(r->pods[i]->uid, uid) == 0)
-			return r->pods[i];
-	return NULL;
-}
-
 static void reporter_cancel(struct reporter *r, struct flight *f)
 {
 	if (f->call != NULL)
@@ -109,92 +102,75 @@ static void reporter_cancel(struct reporter *r, struct flight *f)
 	*f = (struct flight){0};
 }
 
-static void tracked_free(struct tracked *t)
+/* As if nothing had been reported of the pod. */
+static void reporter_reset(struct pod_report *t)
 {
-	reporter_cancel(t->reporter, &t->resize);
-	reporter_cancel(t->reporter, &t->patch);
+	struct reporter *r = t->reporter;
+
+	report_queue_drop(&r->queue, &t->slot);
+	reporter_cancel(r, &t->resize);
+	reporter_cancel(r, &t->patch);
 	free(t->state);
 	free(t->status);
 	free(t->asked);
 	free(t->refusal);
-	free(t);
+	*t = (struct pod_report){
+		.reporter = r, .next = t->next, .pod = t->pod, .slot.uid = t->slot.uid};
 }
 
-static struct tracked *track(struct reporter *r, const char *uid)
+struct pod_report *reporter_add(struct reporter *r, void *pod, const char *uid)
 {
-	struct tracked *t, **pods;
+	struct pod_report *t = calloc(1, sizeof *t);
 
-	if (r->count == r->capacity) {
-		size_t capacity = r->capacity ? 2 * r->capacity : 32;
-
-		pods = reallocarray(r->pods, capacity, sizeof(struct tracked *));
-		if (pods == NULL)
-			return NULL;
-		r->pods = pods;
-		r->capacity = capacity;
-	}
-	t = calloc(1, sizeof *t);
 	if (t == NULL)
 		return NULL;
-	t->reporter = r;
-	strcpy(t->uid, uid);
-	r->pods[r->count++] = t;
+	*t = (struct pod_report){.reporter = r, .next = r->first, .pod = pod, .slot.uid = uid};
+	r->first = t;
 	return t;
 }
 
-int reporter_changed(struct reporter *r, const char *uid, usec_t)
+void reporter_changed(struct pod_report *t)
 {
-	struct tracked *t = reporter_find(r, uid);
-
-	if (uid[0] == '\0' || strlen(uid) >= REPORT_UID_MAX)
-		return -EINVAL;
-	if (t == NULL)
-		t = track(r, uid);
-	if (t == NULL)
-		return -ENOMEM;
-	t->dirty = true;
-	return 0;
+	if (t != NULL)
+		t->dirty = true;
 }
 
-void reporter_hurry(struct reporter *r, const char *uid)
+void reporter_hurry(struct pod_report *t)
 {
-	struct tracked *t = reporter_find(r, uid);
-
 	if (t != NULL)
 		t->hurry = t->dirty = true;
 }
 
-void reporter_forget(struct reporter *r, const char *uid)
+void reporter_forget(struct pod_report *t)
 {
-	struct tracked *t = reporter_find(r, uid);
+	struct pod_report **at;
 
 	if (t == NULL)
 		return;
-	report_queue_drop(&r->queue, uid);
-	for (size_t i = 0; i < r->count; i++)
-		if (r->pods[i] == t) {
-			r->pods[i] = r->pods[--r->count];
-			break;
-		}
-	tracked_free(t);
+	reporter_reset(t);
+	at = &t->reporter->first;
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	free(t);
 }
 
 /* Is a request of the pod under way? */
-static bool is_busy(const struct tracked *t)
+static bool is_busy(const struct pod_report *t)
 {
 	return t->resize.under_way || t->patch.under_way;
 }
 
 /* --- refusals: kept for the annotation and explain, and reported to the daemon */
 
-static void reporter_set_refusal(struct tracked *t, const char *text)
+static void reporter_set_refusal(struct pod_report *t, const char *text)
 {
 	free(t->refusal);
 	t->refusal = text ? strdup(text) : NULL;
 }
 
 /* Calls refused() for every ceiling, or once with LIMIT_MAX if it is not due to a value. */
-static void reporter_show_refusal(struct tracked *t, const char *text, usec_t now)
+static void reporter_show_refusal(struct pod_report *t, const char *text, usec_t now)
 {
 	const struct reporter_events *e = &t->reporter->events;
 	usec_t end = add_sat(now, t->reporter->options.tuning.refusal_usec);
@@ -209,15 +185,15 @@ static void reporter_show_refusal(struct tracked *t, const char *text, usec_t no
 			if (until < end)
 				continue; /* there was no refusal, or it has been reported */
 			any = true;
-			e->refused(e->ctx, t->uid, i, (enum resource)r, ceiling, until, text);
+			e->refused(e->ctx, t->pod, i, (enum resource)r, ceiling, until, text);
 		}
 	if (!any)
-		e->refused(e->ctx, t->uid, 0, RESOURCE_CPU, LIMIT_MAX,
+		e->refused(e->ctx, t->pod, 0, RESOURCE_CPU, LIMIT_MAX,
 			   report_refused_until(t->state), text);
 }
 
 /* When the last ceiling of a refusal ends; 0: none binds. */
-static usec_t reporter_bound_until(const struct tracked *t, usec_t now)
+static usec_t reporter_bound_until(const struct pod_report *t, usec_t now)
 {
 	usec_t last = 0, until;
 
@@ -231,7 +207,8 @@ static usec_t reporter_bound_until(const struct tracked *t, usec_t now)
 
 /* A lead is denied, no value is refused: the text is shown in the annotation and in explain, and
  * contested() is called where an external writer is the cause. */
-static void reporter_show_denied(struct tracked *t, uint32_t changes, const char *why, usec_t now)
+static void reporter_show_denied(struct pod_report *t, uint32_t changes, const char *why,
+				 usec_t now)
 {
 	const struct reporter_events *e = &t->reporter->events;
 	const char *text = report_contested(t->state, now)
@@ -241,11 +218,11 @@ static void reporter_show_denied(struct tracked *t, uint32_t changes, const char
 	reporter_set_refusal(t, text);
 	t->hurry = true;
 	if ((changes & REPORT_CHANGE_CONTESTED) && e->contested != NULL)
-		e->contested(e->ctx, t->uid, text);
+		e->contested(e->ctx, t->pod, text);
 }
 
 /* The text of a refusal that no longer binds is dropped. */
-static void reporter_refusal_ends(struct tracked *t, const struct report_facts *f, usec_t now)
+static void reporter_refusal_ends(struct pod_report *t, const struct report_facts *f, usec_t now)
 {
 	const struct report_state *s = t->state;
 	bool condition = f->pending_deferred || f->pending_infeasible || f->progress_error;
@@ -260,93 +237,81 @@ static void reporter_refusal_ends(struct tracked *t, const struct report_facts *
 /* --- the queries */
 
 /* NULL: the pod is unknown, or was not looked at yet. */
-static const struct report_state *state_of(const struct reporter *r, const char *uid)
+static const struct report_state *state_of(const struct pod_report *t)
 {
-	const struct tracked *t = reporter_find(r, uid);
-
 	return t != NULL ? t->state : NULL;
 }
 
-bool reporter_expects(const struct reporter *r, const char *uid)
+bool reporter_expects(const struct pod_report *t)
 {
-	const struct report_state *s = state_of(r, uid);
+	const struct report_state *s = state_of(t);
 
 	return s != NULL && report_expects(s);
 }
 
-uint32_t reporter_foreign(const struct reporter *r, const char *uid, size_t container)
+uint32_t reporter_foreign(const struct pod_report *t, size_t container)
 {
-	const struct report_state *s = state_of(r, uid);
+	const struct report_state *s = state_of(t);
 
 	return s != NULL ? report_foreign(s, container) : 0;
 }
 
-bool reporter_pending(const struct reporter *r, const char *uid)
+bool reporter_pending(const struct pod_report *t)
 {
-	const struct report_state *s = state_of(r, uid);
+	const struct report_state *s = state_of(t);
 
 	return s != NULL && report_pending(s);
 }
 
-bool reporter_unsent(const struct reporter *r, const char *uid)
+bool reporter_unsent(const struct pod_report *t)
 {
-	const struct tracked *t = reporter_find(r, uid);
-
 	return t != NULL && (t->dirty || t->resize.under_way || t->patch.under_way || t->unsent ||
-			     report_queue_holds(&r->queue, uid));
+			     t->slot.waits);
 }
 
-uint64_t reporter_allows(const struct reporter *r, const char *uid, size_t container,
-			 enum resource resource, usec_t now, usec_t *ret_until)
+uint64_t reporter_allows(const struct pod_report *t, size_t container, enum resource resource,
+			 usec_t now, usec_t *ret_until)
 {
-	const struct report_state *s = state_of(r, uid);
+	const struct report_state *s = state_of(t);
 
 	*ret_until = 0;
 	return s == NULL ? LIMIT_MAX : report_allows(s, container, resource, now, ret_until);
 }
 
-enum report_block reporter_block(const struct reporter *r, const char *uid)
+enum report_block reporter_block(const struct pod_report *t)
 {
-	const struct tracked *t = reporter_find(r, uid);
-
 	return t == NULL || t->state == NULL ? REPORT_BLOCK_NONE : t->block;
 }
 
-const char *reporter_refusal(const struct reporter *r, const char *uid)
+const char *reporter_refusal(const struct pod_report *t)
 {
-	const struct tracked *t = reporter_find(r, uid);
-
 	return t != NULL ? t->refusal : NULL;
 }
 
-usec_t reporter_sent_at(const struct reporter *r, const char *uid)
+usec_t reporter_sent_at(const struct pod_report *t)
 {
-	const struct report_state *s = state_of(r, uid);
+	const struct report_state *s = state_of(t);
 
 	return s != NULL ? s->sent_at : 0;
 }
 
-bool reporter_late(const struct reporter *r, const char *uid, usec_t now)
+bool reporter_late(const struct pod_report *t, usec_t now)
 {
-	const struct report_state *s = state_of(r, uid);
+	const struct report_state *s = state_of(t);
 
 	/* Not looked at yet, as after a restart: it may have been. */
 	return s == NULL || report_late(s, now);
 }
 
-usec_t reporter_infeasible_since(const struct reporter *r, const char *uid)
+usec_t reporter_infeasible_since(const struct pod_report *t)
 {
-	const struct tracked *t = reporter_find(r, uid);
-
 	if (t == NULL || t->state == NULL)
 		return 0;
 	return sooner(t->state->infeasible_since, t->room_since);
 }
 
-const char *reporter_block_text(const struct reporter *r, const char *uid)
+const char *reporter_block_text(const struct pod_report *t)
 {
-	const struct tracked *t = reporter_find(r, uid);
-
 	return t == NULL || t->state == NULL ? "" : report_block_name(t->block);
 }
 
@@ -376,15 +341,13 @@ size_t reporter_refused(const struct reporter *r)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < r->count; i++)
-		n += r->pods[i]->refusal != NULL;
+	for (const struct pod_report *t = r->first; t != NULL; t = t->next)
+		n += t->refusal != NULL;
 	return n;
 }
 
-bool reporter_retry(struct reporter *r, const char *uid, usec_t now)
+bool reporter_retry(struct pod_report *t, usec_t now)
 {
-	struct tracked *t = reporter_find(r, uid);
-
 	if (t == NULL || t->state == NULL || !report_retry(t->state, now))
 		return false;
 	reporter_set_refusal(t, NULL);
@@ -392,34 +355,26 @@ bool reporter_retry(struct reporter *r, const char *uid, usec_t now)
 	return true;
 }
 
-/* t: NULL where the pod is not tracked. */
-static bool ratifies(const struct reporter *r, const struct tracked *t, usec_t now)
+bool reporter_ratifies(const struct reporter *r, const struct pod_report *t, usec_t now)
 {
 	if (!r->offered || (t != NULL && now < holds_until(&r->denied[RIGHT_RESIZE], t->space)))
 		return false;
 	return t == NULL || t->state == NULL || (!t->blocked && report_ratifies(t->state, now));
 }
 
-bool reporter_ratifies(const struct reporter *r, const char *uid, usec_t now)
+bool reporter_tries(const struct pod_report *t, usec_t now)
 {
-	return ratifies(r, reporter_find(r, uid), now);
-}
+	const struct report_state *s = state_of(t);
 
-static bool tries(const struct tracked *t, usec_t now)
-{
-	return t != NULL && t->state != NULL && report_lead_tried(t->state, now);
-}
-
-bool reporter_tries(const struct reporter *r, const char *uid, usec_t now)
-{
-	return tries(reporter_find(r, uid), now);
+	return s != NULL && report_lead_tried(s, now);
 }
 
 /* Calls bounds() if what reporter_ratifies() says of the pod has changed. */
-static void reporter_report_bounds(struct tracked *t, usec_t now)
+static void reporter_report_bounds(struct pod_report *t, usec_t now)
 {
 	const struct reporter_events *e = &t->reporter->events;
-	bool unratified = !ratifies(t->reporter, t, now), tried = tries(t, now);
+	bool unratified = !reporter_ratifies(t->reporter, t, now);
+	bool tried = reporter_tries(t, now);
 
 	if (unratified == t->unratified && tried == t->tried)
 		return;
@@ -431,13 +386,13 @@ static void reporter_report_bounds(struct tracked *t, usec_t now)
 
 /* --- requests, and what their answers change */
 
-static void reporter_changes(struct tracked *t, const struct reporter_view *v, uint32_t changes,
+static void reporter_changes(struct pod_report *t, const struct reporter_view *v, uint32_t changes,
 			     const char *text, usec_t now)
 {
 	const struct reporter_events *e = &t->reporter->events;
 
 	if (changes & REPORT_CHANGE_GONE) {
-		reporter_forget(t->reporter, t->uid);
+		reporter_reset(t);
 		return;
 	}
 	if (changes & REPORT_CHANGE_LOWERED)
@@ -452,16 +407,16 @@ static void reporter_changes(struct tracked *t, const struct reporter_view *v, u
 		reporter_set_refusal(t, NULL);
 		for (size_t i = 0; i < t->state->count; i++)
 			if (e->foreign != NULL && report_foreign(t->state, i))
-				e->foreign(e->ctx, t->uid, i, report_foreign(t->state, i));
+				e->foreign(e->ctx, t->pod, i, report_foreign(t->state, i));
 	}
 	if (changes & REPORT_CHANGE_RATIFIED) {
 		t->ratified = v->facts.generation;
 		if (reporter_bound_until(t, now) == 0 && !report_lead_denied(t->state, now))
 			reporter_set_refusal(t, NULL);
-		e->ratified(e->ctx, t->uid, t->ratified);
+		e->ratified(e->ctx, t->pod, t->ratified);
 	}
 	if (changes & REPORT_CHANGE_VERIFY)
-		e->verify(e->ctx, t->uid);
+		e->verify(e->ctx, t->pod);
 	if (changes & REPORT_CHANGE_RETRY)
 		t->dirty = true;
 }
@@ -525,7 +480,7 @@ static int path_of(const struct kube_pod *pod, const char *end, char *path)
 }
 
 /* A pod whose requests fail leaves tokens to others. */
-static enum report_urgency turn_of(const struct tracked *t, enum report_urgency urgency)
+static enum report_urgency turn_of(const struct pod_report *t, enum report_urgency urgency)
 {
 	if (!t->failing)
 		return urgency;
@@ -533,8 +488,8 @@ static enum report_urgency turn_of(const struct tracked *t, enum report_urgency 
 }
 
 /* status: the annotation; else a resize. */
-static int reporter_send_start(struct tracked *t, const struct kube_request *request, bool status,
-			       enum report_urgency urgency, usec_t now)
+static int reporter_send_start(struct pod_report *t, const struct kube_request *request,
+			       bool status, enum report_urgency urgency, usec_t now)
 {
 	struct flight *f = status ? &t->patch : &t->resize;
 	struct reporter *r = t->reporter;
@@ -552,7 +507,7 @@ static int reporter_send_start(struct tracked *t, const struct kube_request *req
 	return 0;
 }
 
-static void ended(struct tracked *t, struct flight *f)
+static void ended(struct pod_report *t, struct flight *f)
 {
 	f->under_way = false;
 	f->call = NULL;
@@ -561,7 +516,7 @@ static void ended(struct tracked *t, struct flight *f)
 }
 
 /* Gives the resize under way up. */
-static void reporter_abandon(struct tracked *t, usec_t now)
+static void reporter_abandon(struct pod_report *t, usec_t now)
 {
 	struct reporter *r = t->reporter;
 
@@ -572,7 +527,7 @@ static void reporter_abandon(struct tracked *t, usec_t now)
 
 /* A right is missing in the pod's namespace: nothing of the kind is sent there for a while. Said
  * once. */
-static void forbidden(struct tracked *t, enum right right, const char *what,
+static void forbidden(struct pod_report *t, enum right right, const char *what,
 		      const struct kube_status *s, usec_t now)
 {
 	struct reporter *r = t->reporter;
@@ -601,7 +556,7 @@ static bool take_pod(struct reporter *r, const struct kube_answer *a, struct kub
 
 static void on_resize(void *arg, const struct kube_answer *a)
 {
-	struct tracked *t = arg;
+	struct pod_report *t = arg;
 	struct reporter *r = t->reporter;
 	usec_t now = clock_of(r);
 	OWN(drop_kube_pod) struct kube_pod *pod = NULL;
@@ -618,8 +573,8 @@ static void on_resize(void *arg, const struct kube_answer *a)
 		r->discover_at = now;
 	}
 	/* The facts of this pod that are not in the answer. */
-	if (r->events.facts(r->events.ctx, t->uid, &r->view) < 0) {
-		reporter_forget(r, t->uid);
+	if (r->events.facts(r->events.ctx, t->pod, &r->view) < 0) {
+		reporter_reset(t);
 		return;
 	}
 	/* Another number of containers came in between, and there was no memory for it. */
@@ -639,7 +594,7 @@ static void on_resize(void *arg, const struct kube_answer *a)
 	r->tally.answers[answer.kind]++;
 	t->failing = answer.kind == REPORT_ANSWER_FAILED && answer.server_works;
 	if (report_answer_undone(answer.kind) && r->events.unsent != NULL)
-		r->events.unsent(r->events.ctx, t->uid);
+		r->events.unsent(r->events.ctx, t->pod);
 	changes = report_answered(&r->tuning, &r->node, t->state, &v->facts, &answer, now);
 	if (answer.kind == REPORT_ANSWER_UNSUPPORTED)
 		changes |= REPORT_CHANGE_REFUSED;
@@ -650,7 +605,7 @@ static void on_resize(void *arg, const struct kube_answer *a)
 }
 
 /* 0: on its way. */
-static int reporter_send_resize(struct tracked *t, const struct report_decision *d, usec_t now)
+static int reporter_send_resize(struct pod_report *t, const struct report_decision *d, usec_t now)
 {
 	struct reporter *r = t->reporter;
 	/* An external change that vscaled has not seen must not be undone: the server answers 409,
@@ -664,7 +619,7 @@ static int reporter_send_resize(struct tracked *t, const struct report_decision 
 	int e = body ? path_of(r->view.pod, "/resize", path) : -ENOMEM;
 
 	if (e >= 0 && r->events.sending != NULL)
-		r->events.sending(r->events.ctx, t->uid, &d->patch);
+		r->events.sending(r->events.ctx, t->pod, &d->patch);
 	if (e >= 0)
 		e = reporter_send_start(t, &request, false, d->urgency, now);
 	if (e >= 0) {
@@ -675,7 +630,7 @@ static int reporter_send_resize(struct tracked *t, const struct report_decision 
 	return e;
 }
 
-static void status_written(struct tracked *t, usec_t now)
+static void status_written(struct pod_report *t, usec_t now)
 {
 	free(t->status);
 	t->status = STEAL(t->asked);
@@ -687,7 +642,7 @@ static void status_written(struct tracked *t, usec_t now)
 
 static void on_status(void *arg, const struct kube_answer *a)
 {
-	struct tracked *t = arg;
+	struct pod_report *t = arg;
 	struct reporter *r = t->reporter;
 	usec_t now = clock_of(r);
 	struct kube_status status;
@@ -701,7 +656,7 @@ static void on_status(void *arg, const struct kube_answer *a)
 		status_written(t, now);
 		return;
 	case REPORT_ANSWER_GONE:
-		reporter_forget(r, t->uid);
+		reporter_reset(t);
 		return;
 	case REPORT_ANSWER_CONFLICT:
 		if (++t->conflicts <= CONFLICTS_MAX)
@@ -724,7 +679,7 @@ static void on_status(void *arg, const struct kube_answer *a)
 	t->conflicts = 0;
 }
 
-static int reporter_send_status(struct tracked *t, char *text, usec_t now)
+static int reporter_send_status(struct pod_report *t, char *text, usec_t now)
 {
 	struct reporter *r = t->reporter;
 	OWN(drop_free) char *body = kube_encode_annotation(r->view.pod, "status", text);
@@ -756,8 +711,8 @@ static void on_discovery(void *arg, const struct kube_answer *a)
 		r->discover_wait = 0;
 		report_queue_healthy(&r->queue, now);
 		if (!r->offered_known || offered != r->offered)
-			for (size_t i = 0; i < r->count; i++)
-				r->pods[i]->dirty = true;
+			for (struct pod_report *t = r->first; t != NULL; t = t->next)
+				t->dirty = true;
 		r->offered = offered;
 		r->offered_known = true;
 	}
@@ -787,7 +742,7 @@ static bool is_same(const char *a, const char *b)
 /* Takes the annotation of the pod object: the first time, and when another writer has changed or
  * removed it, so that it is written again. An object from before the last write looks like that
  * too, and costs one more write. */
-static void reporter_learn_status(struct tracked *t, const struct kube_pod *pod)
+static void reporter_learn_status(struct pod_report *t, const struct kube_pod *pod)
 {
 	const char *have = kube_pod_annotation(pod, "status");
 	uint32_t seen = have != NULL ? crc32c(0, have, strlen(have)) | 1u : 0;
@@ -804,7 +759,7 @@ static void reporter_learn_status(struct tracked *t, const struct kube_pod *pod)
 }
 
 /* The text of the annotation as it should be, owned; NULL: none should be (or no memory). */
-static char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due)
+static char *reporter_status_due(struct pod_report *t, usec_t now, bool *ret_due)
 {
 	struct reporter *r = t->reporter;
 	struct reporter_view *v = &r->view;
@@ -845,7 +800,7 @@ static char *reporter_status_due(struct tracked *t, usec_t now, bool *ret_due)
 /* --- the reporter */
 
 /* What the daemon does not know. */
-static void fill_rights(struct tracked *t, struct reporter_view *v)
+static void fill_rights(struct pod_report *t, struct reporter_view *v)
 {
 	t->space = text_hash(TEXT_HASH_FIRST, v->pod->namespace);
 	v->facts.offered = t->reporter->offered;
@@ -853,7 +808,7 @@ static void fill_rights(struct tracked *t, struct reporter_view *v)
 }
 
 /* Reads the newest facts into r->view. False: the pod is gone, or nothing is reported of it. */
-static bool reporter_check(struct tracked *t, usec_t now)
+static bool reporter_check(struct pod_report *t, usec_t now)
 {
 	struct reporter *r = t->reporter;
 	struct reporter_view *v = &r->view;
@@ -861,8 +816,8 @@ static bool reporter_check(struct tracked *t, usec_t now)
 	uint32_t changes;
 	bool denied;
 
-	if (r->events.facts(r->events.ctx, t->uid, v) < 0) {
-		reporter_forget(r, t->uid);
+	if (r->events.facts(r->events.ctx, t->pod, v) < 0) {
+		reporter_reset(t);
 		return false;
 	}
 	if (v->facts.container_count > REPORT_CONTAINERS_MAX)
@@ -890,8 +845,8 @@ static bool reporter_check(struct tracked *t, usec_t now)
 	if (report_lead_denied(t->state, now) && (!denied || (changes & REPORT_CHANGE_FOREIGN)))
 		reporter_show_denied(t, changes, why, now);
 	/* The callbacks may have changed the sources of the facts. */
-	if (changes != 0 && r->events.facts(r->events.ctx, t->uid, v) < 0) {
-		reporter_forget(r, t->uid);
+	if (changes != 0 && r->events.facts(r->events.ctx, t->pod, v) < 0) {
+		reporter_reset(t);
 		return false;
 	}
 	fill_rights(t, v);
@@ -924,25 +879,23 @@ void reporter_free(struct reporter *r)
 {
 	if (r == NULL)
 		return;
-	for (size_t i = 0; i < r->count; i++)
-		tracked_free(r->pods[i]);
+	while (r->first != NULL)
+		reporter_forget(r->first);
 	if (r->discovery != NULL)
 		r->port.cancel(r->port.ctx, r->discovery);
 	if (r->recorder != NULL)
 		recorder_on_answer(r->recorder, NULL, NULL);
-	report_queue_free(&r->queue);
-	free(r->pods);
 	free(r);
 }
 
-static void report_traps(struct tracked *t, const struct report_decision *d)
+static void report_traps(struct pod_report *t, const struct report_decision *d)
 {
 	const struct reporter_events *e = &t->reporter->events;
 
 	for (size_t r = 0; r < RESOURCE_COUNT; r++)
 		for (size_t i = 0; i < t->state->count; i++)
 			if (d->write[r] & (1ULL << i))
-				e->write(e->ctx, t->uid, i, (enum resource)r);
+				e->write(e->ctx, t->pod, i, (enum resource)r);
 }
 
 /* Does the spec, or the cgroup, hold values of vscaled that must be restored? */
@@ -961,7 +914,7 @@ static bool has_our_values(const struct report_facts *f)
 	return any;
 }
 
-static void note_room(struct tracked *t, const struct report_decision *d, usec_t now)
+static void note_room(struct pod_report *t, const struct report_decision *d, usec_t now)
 {
 	if (!d->drafted)
 		return;
@@ -970,7 +923,7 @@ static void note_room(struct tracked *t, const struct report_decision *d, usec_t
 	t->room_since = !d->short_of_room ? 0 : t->room_since != 0 ? t->room_since : now;
 }
 
-static void reporter_decide(struct tracked *t, usec_t now, struct report_decision *ret)
+static void reporter_decide(struct pod_report *t, usec_t now, struct report_decision *ret)
 {
 	struct reporter *r = t->reporter;
 
@@ -997,7 +950,7 @@ static void reporter_decide(struct tracked *t, usec_t now, struct report_decisio
 }
 
 /* A request is under way: is there a lead that does not wait for its answer? */
-static bool lead_beside(struct tracked *t, usec_t now, struct report_decision *d)
+static bool lead_beside(struct pod_report *t, usec_t now, struct report_decision *d)
 {
 	reporter_decide(t, now, d);
 	if (t->resize.under_way)
@@ -1006,7 +959,7 @@ static bool lead_beside(struct tracked *t, usec_t now, struct report_decision *d
 }
 
 /* Puts the pod into the queue, or takes it out. */
-static void reporter_examine(struct tracked *t, usec_t now)
+static void reporter_examine(struct pod_report *t, usec_t now)
 {
 	struct reporter *r = t->reporter;
 	struct report_decision d;
@@ -1019,16 +972,16 @@ static void reporter_examine(struct tracked *t, usec_t now)
 		return;
 	if (is_busy(t)) {
 		if (lead_beside(t, now, &d))
-			report_queue_mark(&r->queue, t->uid, turn_of(t, REPORT_LEADS), now);
+			report_queue_mark(&r->queue, &t->slot, turn_of(t, REPORT_LEADS), now);
 		return;
 	}
 	reporter_decide(t, now, &d);
 	report_traps(t, &d);
 	free(reporter_status_due(t, now, &status));
 	if (!d.send && !status)
-		report_queue_drop(&r->queue, t->uid);
+		report_queue_drop(&r->queue, &t->slot);
 	else
-		report_queue_mark(&r->queue, t->uid,
+		report_queue_mark(&r->queue, &t->slot,
 				  d.send                 ? turn_of(t, d.urgency)
 				  : t->hurry             ? REPORT_AT_ONCE
 				  : r->view.mode == NULL ? REPORT_ORDINARY /* its last write */
@@ -1037,14 +990,14 @@ static void reporter_examine(struct tracked *t, usec_t now)
 }
 
 /* The next write of a pod, from its newest state. */
-static void send_of(struct tracked *t, usec_t now)
+static void send_of(struct pod_report *t, usec_t now)
 {
 	struct reporter *r = t->reporter;
 	struct report_decision d;
 	bool status;
 	char *text;
 
-	report_queue_drop(&r->queue, t->uid);
+	report_queue_drop(&r->queue, &t->slot);
 	if (!reporter_check(t, now))
 		return;
 	if (!is_busy(t))
@@ -1070,12 +1023,11 @@ static void send_of(struct tracked *t, usec_t now)
 
 /* May a request begin? A namespace leaves as many places free as it takes, so that one whose
  * admission webhook is slow does not have all of them. for_pod NULL: an Event. */
-static bool may_send(const struct reporter *r, const struct tracked *for_pod, bool lead)
+static bool may_send(const struct reporter *r, const struct pod_report *for_pod, bool lead)
 {
 	size_t places = lead ? IN_FLIGHT_LEADS : r->queue.outage ? 1 : IN_FLIGHT_MAX, taken = 0;
 
-	for (size_t i = 0; i < r->count; i++) {
-		const struct tracked *t = r->pods[i];
+	for (const struct pod_report *t = r->first; t != NULL; t = t->next) {
 		size_t count = (t->resize.under_way && t->resize.lead == lead) +
 			       (t->patch.under_way && !lead);
 
@@ -1101,11 +1053,16 @@ static bool event_first(struct reporter *r, const struct report_slot *slot, usec
 	return turn && report_queue_opens_event(&r->queue, true, now) <= now;
 }
 
+static struct pod_report *holder_of(struct report_slot *slot)
+{
+	return (struct pod_report *)((char *)slot - offsetof(struct pod_report, slot));
+}
+
 static void send_all(struct reporter *r, usec_t now, usec_t now_real)
 {
 	for (;;) {
 		struct report_slot *slot = report_queue_next(&r->queue, now);
-		struct tracked *t = slot ? reporter_find(r, slot->uid) : NULL;
+		struct pod_report *t = slot ? holder_of(slot) : NULL;
 		bool lead = slot != NULL && slot->urgency <= REPORT_LEADS_AGAIN;
 
 		if (!may_send(r, t, lead)) {
@@ -1120,10 +1077,8 @@ static void send_all(struct reporter *r, usec_t now, usec_t now_real)
 			report_queue_take(&r->queue, REPORT_ORDINARY, now);
 		} else if (slot == NULL) {
 			return;
-		} else if (t != NULL) {
-			send_of(t, now);
 		} else {
-			report_queue_drop(&r->queue, slot->uid);
+			send_of(t, now);
 		}
 	}
 }
@@ -1136,14 +1091,10 @@ static bool is_due(usec_t at, usec_t now)
 void reporter_step(struct reporter *r, usec_t now, usec_t now_real)
 {
 	reporter_discover(r, now);
-	/* From the end: a pod that is gone is replaced by the last one. */
-	for (size_t i = r->count; i-- > 0;) {
-		struct tracked *t = r->pods[i];
-
+	for (struct pod_report *t = r->first; t != NULL; t = t->next)
 		if (t->dirty || is_due(t->again, now) ||
 		    (!is_busy(t) && is_due(t->status_again, now)))
 			reporter_examine(t, now);
-	}
 	send_all(r, now, now_real);
 }
 
@@ -1151,9 +1102,7 @@ usec_t reporter_due(const struct reporter *r, usec_t now)
 {
 	usec_t due = r->discovering ? 0 : MAX(r->discover_at, now);
 
-	for (size_t i = 0; i < r->count; i++) {
-		const struct tracked *t = r->pods[i];
-
+	for (const struct pod_report *t = r->first; t != NULL; t = t->next) {
 		due = sooner(due, t->dirty ? now : t->again);
 		if (!is_busy(t) && !t->dirty)
 			due = sooner(due, t->status_again);
@@ -1174,12 +1123,10 @@ void reporter_alive(struct reporter *r, usec_t now)
 	report_queue_healthy(&r->queue, now);
 }
 
-void reporter_decide_now(struct reporter *r, const char *uid, usec_t now)
+void reporter_decide_now(struct pod_report *t, usec_t now)
 {
-	struct tracked *t;
-
-	if (reporter_changed(r, uid, now) < 0)
+	if (t == NULL)
 		return;
-	t = reporter_find(r, uid);
+	t->dirty = true;
 	reporter_check(t, now);
 }

@@ -32,27 +32,28 @@ void reporter_fill(const struct kube_pod *pod, struct reporter_view *view);
 
 struct reporter_events {
 	void *ctx;
-	/* 0: *ret is set; -ENOENT: no such pod, forget it. */
-	int (*facts)(void *ctx, const char *uid, struct reporter_view *ret);
+	/* pod: of reporter_add(), here and below. 0: *ret is set; -ENOENT: nothing is to be
+	 * reported of it, and what was is forgotten. */
+	int (*facts)(void *ctx, void *pod, struct reporter_view *ret);
 	/* No value above ceiling is allowed until then; text: why, for the Event and the journal.
 	 * CPU is to be lowered at once, memory by a shrink trial. ceiling LIMIT_MAX: the refusal is
 	 * not due to a value. */
-	void (*refused)(void *ctx, const char *uid, size_t container, enum resource resource,
+	void (*refused)(void *ctx, void *pod, size_t container, enum resource resource,
 			uint64_t ceiling, usec_t until, const char *text);
 	/* The kubelet may have written: read the cgroups, raise what is too low. */
-	void (*verify)(void *ctx, const char *uid);
+	void (*verify)(void *ctx, void *pod);
 	/* Spec and checkpoint hold the value and the cgroup does not: write the cgroup. */
-	void (*write)(void *ctx, const char *uid, size_t container, enum resource resource);
+	void (*write)(void *ctx, void *pod, size_t container, enum resource resource);
 	/* Values are about to be written to the spec: to be recorded before. May be NULL. */
-	void (*sending)(void *ctx, const char *uid, const struct report_patch *patch);
+	void (*sending)(void *ctx, void *pod, const struct report_patch *patch);
 	/* The answer proves that the request changed nothing. May be NULL. */
-	void (*unsent)(void *ctx, const char *uid);
-	void (*ratified)(void *ctx, const char *uid, uint64_t generation);
+	void (*unsent)(void *ctx, void *pod);
+	void (*ratified)(void *ctx, void *pod, uint64_t generation);
 	/* An external writer set these in the spec: RESOURCES_* of the container. May be NULL. */
-	void (*foreign)(void *ctx, const char *uid, size_t container, uint32_t resources);
+	void (*foreign)(void *ctx, void *pod, size_t container, uint32_t resources);
 	/* An external writer lowers memory limits of the pod again and again: from now on it is
 	 * answered seldom, and text says so. May be NULL. */
-	void (*contested)(void *ctx, const char *uid, const char *text);
+	void (*contested)(void *ctx, void *pod, const char *text);
 	/* A failure that is not about one pod; called once per change. NULL: it is over. */
 	void (*trouble)(void *ctx, const char *text);
 	/* An answer arrived: reporter_due() may have changed. */
@@ -77,6 +78,8 @@ struct reporter_tally {
 };
 
 struct reporter;
+/* What the reporter keeps of one pod. */
+struct pod_report;
 
 /* recorder may be NULL: no Events. It must live as long as the reporter. */
 int reporter_new(const struct kube_port *port, struct recorder *recorder,
@@ -85,50 +88,53 @@ int reporter_new(const struct kube_port *port, struct recorder *recorder,
 /* Requests under way are cancelled. */
 void reporter_free(struct reporter *r);
 
-/* -ENOMEM; -EINVAL: no uid of a pod. Unknown pods are added. */
-int reporter_changed(struct reporter *r, const char *uid, usec_t now);
+/* A pod: pod and uid are borrowed until reporter_forget(). NULL: no memory. */
+struct pod_report *reporter_add(struct reporter *r, void *pod, const char *uid);
+/* t NULL, here and below: the pod was not added. Requests under way are cancelled. */
+void reporter_forget(struct pod_report *t);
+/* Something that its report depends on has changed. */
+void reporter_changed(struct pod_report *t);
 /* Sends the status annotation soon, after a refusal or a new mode. */
-void reporter_hurry(struct reporter *r, const char *uid);
-void reporter_forget(struct reporter *r, const char *uid);
+void reporter_hurry(struct pod_report *t);
 void reporter_step(struct reporter *r, usec_t now, usec_t now_real);
 /* 0: nothing to wait for. */
 usec_t reporter_due(const struct reporter *r, usec_t now);
 void reporter_alive(struct reporter *r, usec_t now);
 
 /* The pod's object has changed: reads it now, before the daemon classifies the change. */
-void reporter_decide_now(struct reporter *r, const char *uid, usec_t now);
+void reporter_decide_now(struct pod_report *t, usec_t now);
 /* Did vscaled write what the spec says now? The daemon classifies external writes by it. */
-bool reporter_expects(const struct reporter *r, const char *uid);
+bool reporter_expects(const struct pod_report *t);
 /* RESOURCES_* of the container that an external writer set, at the last change of the spec. */
-uint32_t reporter_foreign(const struct reporter *r, const char *uid, size_t container);
+uint32_t reporter_foreign(const struct pod_report *t, size_t container);
 /* May a resize of vscaled's that had no answer still be stored? True of a pod that was not looked
  * at yet. */
-bool reporter_late(const struct reporter *r, const char *uid, usec_t now);
+bool reporter_late(const struct pod_report *t, usec_t now);
 /* Is a resize of vscaled's under way, to the API server or to the kubelet? */
-bool reporter_pending(const struct reporter *r, const char *uid);
+bool reporter_pending(const struct pod_report *t);
 /* Is there still something to report of this pod? */
-bool reporter_unsent(const struct reporter *r, const char *uid);
+bool reporter_unsent(const struct pod_report *t);
 /* The text of the refusal of the last resize; NULL: it was not refused. */
-const char *reporter_refusal(const struct reporter *r, const char *uid);
+const char *reporter_refusal(const struct pod_report *t);
 /* When the last resize went out (boottime); 0: none did. */
-usec_t reporter_sent_at(const struct reporter *r, const char *uid);
+usec_t reporter_sent_at(const struct pod_report *t);
 /* LIMIT_MAX: nothing was refused. */
-uint64_t reporter_allows(const struct reporter *r, const char *uid, size_t container,
-			 enum resource resource, usec_t now, usec_t *ret_until);
+uint64_t reporter_allows(const struct pod_report *t, size_t container, enum resource resource,
+			 usec_t now, usec_t *ret_until);
 /* Can a resize of this pod be accepted, as far as is known? The server offers it, it is allowed,
  * the last one did not fail, and no refusal stands that is not due to a value. Refusals of values
  * are in reporter_allows(). */
-bool reporter_ratifies(const struct reporter *r, const char *uid, usec_t now);
+bool reporter_ratifies(const struct reporter *r, const struct pod_report *t, usec_t now);
 /* Is a higher memory limit of this pod tried that was refused? report_lead_tried(). */
-bool reporter_tries(const struct reporter *r, const char *uid, usec_t now);
+bool reporter_tries(const struct pod_report *t, usec_t now);
 /* The state that reporter_block_text() puts into words; REPORT_BLOCK_NONE for an unknown pod. */
-enum report_block reporter_block(const struct reporter *r, const char *uid);
+enum report_block reporter_block(const struct pod_report *t);
 /* Why nothing is sent now, for explain; "" for an unknown pod. */
-const char *reporter_block_text(const struct reporter *r, const char *uid);
+const char *reporter_block_text(const struct pod_report *t);
 /* Since when the kubelet has had no room for a resize of the pod (boottime); 0: it has. */
-usec_t reporter_infeasible_since(const struct reporter *r, const char *uid);
+usec_t reporter_infeasible_since(const struct pod_report *t);
 /* The node has room for what the kubelet had deferred: it is sent again. False: nothing waits. */
-bool reporter_retry(struct reporter *r, const char *uid, usec_t now);
+bool reporter_retry(struct pod_report *t, usec_t now);
 /* The time of growth that a memory limit of this pod covers when it is sent. */
 usec_t reporter_ahead(const struct reporter *r, const struct kube_pod *pod, usec_t now);
 /* Does this server offer pods/resize? Unknown yet: false. */
