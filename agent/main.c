@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscaled(8): options and exit codes. */
-#include "agent/base/revision.h"
+#include "agent/base/process.h"
 #include "agent/loop/loop.h"
 #include <errno.h>
 #include <getopt.h>

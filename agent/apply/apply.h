@@ -23,3 +23,10 @@ void pod_make_room(struct managed *m);
 void take_back_unused(struct unit_table *t, struct plan *plan);
 /* A limit above the held one, as far as use allows, before it is classified. */
 void take_back_unclassified(struct managed *m);
+
+/* A writer of memory.max that is blocked in the kernel. */
+
+/* Releases a PID 1 stuck in a write of memory.max. At every wake-up by memory.events. */
+void stuck_check(struct managed *m);
+/* A new cgroup has new counters. */
+void stuck_forget(struct managed *m);

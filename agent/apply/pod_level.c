@@ -4,7 +4,6 @@
  * below those in the containers' cgroups. */
 #include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
-#include "agent/config/config.h"
 #include "agent/manage/attach.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
@@ -14,8 +13,6 @@
 #include "agent/manage/reader.h"
 #include "agent/manage/wake.h"
 #include "cgroup/writer.h"
-#include "policy/base/base.h"
-#include "policy/control/control.h"
 #include <errno.h>
 #include <string.h>
 

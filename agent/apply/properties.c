@@ -2,7 +2,6 @@
 /* What systemd stores, and the memory limit that it is to store. */
 #include "agent/apply/properties.h"
 #include "agent/apply/pod_level.h"
-#include "agent/config/config.h"
 #include "agent/manage/attach.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
@@ -10,7 +9,6 @@
 #include "agent/manage/pid1.h"
 #include "agent/manage/wake.h"
 #include "cgroup/writer.h"
-#include "policy/control/control.h"
 #include <errno.h>
 
 /* PID 1 is never asked to store less than the original: use may have passed a lower value while PID

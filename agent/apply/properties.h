@@ -2,7 +2,6 @@
 /* What systemd stores, and the memory limit that it is to store. */
 #pragma once
 
-#include "policy/base/base.h"
 #include "systemd/unit_props.h"
 #include <stdbool.h>
 

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Attaches a unit to a cgroup that appeared: from its files to limits that are held. */
+
 #include "agent/apply/start.h"
 #include "agent/apply/apply.h"
-#include "agent/apply/boost.h"
 #include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
-#include "agent/apply/release.h"
-#include "agent/apply/stuck.h"
-#include "agent/config/config.h"
 #include "agent/manage/attach.h"
 #include "agent/manage/drift_state.h"
-#include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
@@ -19,8 +15,180 @@
 #include "agent/manage/spec.h"
 #include "agent/manage/table.h"
 #include "agent/manage/wake.h"
-#include "policy/control/control.h"
+#include "agent/recorder/recorder.h"
 #include <errno.h>
+
+/* Converts a wall-clock timestamp to boottime: never later than now. */
+static usec_t stamped_at(const struct wakeup *w, usec_t stamp_real)
+{
+	usec_t ago = w->wall_now > stamp_real ? w->wall_now - stamp_real : 0;
+
+	return w->now > ago ? w->now - ago : 1;
+}
+
+/* A container's readiness has no time of its own: counts from where vscaled saw it, or the pod's
+ * condition says so (whole seconds), the earlier one. One that was Ready before vscaled started is
+ * not boosted again. */
+static usec_t ready_since(const struct managed *m, const struct kube_container *c, bool first)
+{
+	const struct startup_life *life = &m->control.life;
+	usec_t stamp = m->pod->spec->containers_ready_real;
+	usec_t since = life->ready_since != 0 ? life->ready_since : m->wake->now;
+
+	if (!c->ready)
+		return 0;
+	if (stamp != 0)
+		return MIN(since, MAX(stamped_at(m->wake, stamp), life->started_at));
+	return first ? life->started_at : since;
+}
+
+void boost_changed(struct managed *m)
+{
+	const struct kube_container *c = pod_spec_of(m);
+	struct startup_life life = m->control.life;
+
+	if (c == NULL || m->cgroup.cg == NULL || !scope_is_of(m, c))
+		return;
+	life.ready_since = ready_since(m, c, !m->plan.running_reported);
+	life.probed = c->probed;
+	m->plan.running_reported = true;
+	control_set_life(&m->control, &life);
+}
+
+/* It was attached to its cgroup. */
+static void boost_attached(struct managed *m)
+{
+	const struct kube_container *c = pod_spec_of(m);
+	struct startup_life life = {.started_at = m->wake->now};
+
+	if (c == NULL)
+		return;
+	life.probed = c->probed;
+	if (scope_is_of(m, c) && c->started_real != 0)
+		life.started_at = stamped_at(m->wake, c->started_real);
+	m->plan.running_reported = false;
+	control_set_life(&m->control, &life);
+	boost_changed(m);
+}
+
+void boost_update(struct unit_table *t, struct plan *plan)
+{
+	struct control_context x = daemon_context(t, plan);
+	bool changed = false;
+
+	for (size_t i = 0; i < t->count; i++) {
+		struct managed *m = t->items[i];
+
+		if (m->kind == UNIT_KIND_POD || m->cgroup.cg == NULL)
+			continue;
+		changed |= persist_boost_base(m, control_boost_prepare(&m->control, &x));
+	}
+	if (changed)
+		persist_baselines(t->records);
+	for (size_t i = 0; i < t->count; i++) {
+		struct managed *m = t->items[i];
+
+		/* The limit to restore must be on disk before the boost. */
+		if (managed_has_laws(m) && (m->control.boost.written || persist_has_boost_base(m)))
+			recorded_call(m, &(struct flight_input){.kind = FLIGHT_BOOST}, &x);
+	}
+}
+
+void boost_end(struct managed *m)
+{
+	struct control_context x;
+	struct plan plan;
+
+	if (m->cgroup.cg == NULL || !m->control.boost.written)
+		return;
+	plan_begin(m->table, &plan);
+	x = daemon_context(m->table, &plan);
+	control_boost_end(&m->control, &x);
+	plan_apply(m->table, &plan);
+}
+
+void boost_forget(struct managed *m)
+{
+	control_boost_forget(&m->control, m->wake->now);
+	persist_boost_base(m, 0);
+}
+
+void unit_update_blocked(struct managed *m)
+{
+	control_set_paused(&m->control, m->paused || managed_state(m) == UNIT_RESTORED ||
+						managed_state(m) == UNIT_UNMANAGED ||
+						m->wake->now < m->hand_back.settling_until);
+}
+
+void lifecycle_release(struct managed *m, enum state_reason why)
+{
+	m->hand_back.due = true;
+	m->hand_back.done = false;
+	m->hand_back.reported = false;
+	m->hand_back.why = why;
+	m->hand_back.next_at = 0;
+	managed_set_reason(m, why);
+	unit_update_blocked(m);
+	unit_brake_off(m);
+}
+
+void release_tried(struct managed *m, bool reported, usec_t next_at)
+{
+	m->hand_back.reported |= reported;
+	m->hand_back.next_at = next_at;
+}
+
+/* It is managed again. */
+static void release_end(struct managed *m)
+{
+	m->hand_back.due = false;
+}
+
+void release_done(struct managed *m)
+{
+	m->hand_back.due = false;
+	m->hand_back.done = true;
+}
+
+void release_settle(struct managed *m, usec_t until)
+{
+	m->hand_back.settling_until = until;
+	unit_update_blocked(m);
+}
+
+/* The laws do not raise it from here on: up to what others hold for it. */
+static void release_put_back(struct managed *m, enum resource r, uint64_t to, enum reason reason)
+{
+	struct control_context x;
+	struct plan plan;
+
+	plan_begin(m->table, &plan);
+	node_memory_for(m);
+	x = daemon_context(m->table, &plan);
+	control_put_back(&m->control, r, to, reason, &x);
+	plan_apply(m->table, &plan);
+}
+
+/* systemd holds the CPU limit of a unit as it is; memory that grows has its headroom already. */
+static uint64_t held_beside(const struct managed *m, enum resource r)
+{
+	const struct kube_container *spec = pod_spec_of(m);
+
+	if (spec != NULL)
+		return kube_pod_limit_held(m->pod->spec, spec, r);
+	return r == RESOURCE_MEMORY ? m->control.resource[r].original : 0;
+}
+
+void release_stopping(struct unit_table *t)
+{
+	for (size_t i = 0; i < t->count * RESOURCE_COUNT; i++) {
+		struct managed *m = t->items[i / RESOURCE_COUNT];
+		enum resource r = i % RESOURCE_COUNT;
+
+		if (managed_has_laws(m) && m->control.rule.mode == MODE_AUTO)
+			release_put_back(m, r, held_beside(m, r), REASON_STOPPING);
+	}
+}
 
 #define LIMITS_USAGE (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
 

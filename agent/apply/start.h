@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attaches a unit to a cgroup that appeared, or anew, and applies another rule to it. */
+/* Attaches a unit to a cgroup that appeared, or anew, applies another rule to it, and releases it.
+ */
 #pragma once
+
+#include "policy/types/reason.h"
+#include "policy/types/state.h"
+#include <stdbool.h>
 
 struct arrival;
 struct managed;
@@ -14,3 +19,32 @@ void managed_reattach(struct managed *m);
 void managed_adopt_limits(struct managed *m);
 /* Applies rule to one entry. */
 void rule_apply(struct managed *m, const struct policy_rule *rule);
+
+/* Startup boost: more CPU until a container is ready. */
+
+struct plan;
+struct unit_table;
+
+/* The API server has reported a change of it. */
+void boost_changed(struct managed *m);
+/* In every wake-up of the timer: begins and ends boosts. */
+void boost_update(struct unit_table *t, struct plan *plan);
+/* The unit is paused: ends the boost now. */
+void boost_end(struct managed *m);
+/* The limit from before the boost is restored, or an external writer's value stands. */
+void boost_forget(struct managed *m);
+
+/* Releases a unit: suspends the laws and requests that its originals are restored. */
+
+/* Puts pause, restore and release into effect for the laws. */
+void unit_update_blocked(struct managed *m);
+/* Hands a unit back. Tried again until it succeeds. */
+void lifecycle_release(struct managed *m, enum state_reason why);
+/* A try failed: the next one is not before next_at. reported: its failure is in the journal. */
+void release_tried(struct managed *m, bool reported, usec_t next_at);
+/* It was handed back. */
+void release_done(struct managed *m);
+/* Nothing new is written until then. */
+void release_settle(struct managed *m, usec_t until);
+/* vscaled stops: up to what the pod's spec holds; memory of units to the original. */
+void release_stopping(struct unit_table *t);

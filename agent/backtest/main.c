@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscale-backtest, which vscalectl starts. */
 #include "agent/backtest/backtest_cmd.h"
-#include "agent/base/drop.h"
+#include "agent/base/file.h"
 #include <stdlib.h>
 #include <string.h>
 

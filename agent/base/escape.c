@@ -2,6 +2,7 @@
 #include "agent/base/escape.h"
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define ESCAPE_BYTES 40u
 
@@ -63,4 +64,18 @@ void escape_copy(const char *s, char *buf, size_t size)
 	for (size_t i = 0; i < n; i++)
 		buf[i] = (unsigned char)s[i] < 0x20 || s[i] == 0x7f ? ' ' : s[i];
 	buf[n] = '\0';
+}
+
+const char *time_text(usec_t real_usec, int decimals, char ret[static TIME_TEXT_SIZE])
+{
+	time_t seconds = (time_t)(real_usec / USEC_PER_SEC);
+	char fraction[8];
+	struct tm tm;
+	size_t n;
+
+	gmtime_r(&seconds, &tm);
+	n = strftime(ret, TIME_TEXT_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(fraction, sizeof fraction, ".%06u", (unsigned)(real_usec % USEC_PER_SEC));
+	snprintf(ret + n, TIME_TEXT_SIZE - n, "%.*sZ", decimals > 0 ? 1 + decimals : 0, fraction);
+	return ret;
 }

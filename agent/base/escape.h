@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Escapes and shortens texts of other writers for a line of the journal or an Event. */
+/* Texts for a line of the journal or an Event: those of other writers escaped and shortened, times.
+ */
 #pragma once
 
+#include "policy/base/base.h"
 #include <stddef.h>
 
 /* Room for a value that is shown: 40 bytes of it, each of which may need an escape. */
@@ -15,3 +17,10 @@ size_t escape_utf8_length(const char *p, size_t left);
 size_t escape_fit(const char *s, size_t max);
 /* Copies what fits into size bytes, cut as above, control characters as blanks. */
 void escape_copy(const char *s, char *buf, size_t size);
+
+/* RFC 3339 in UTC: "2026-01-31T10:00:00.123Z". */
+
+#define TIME_TEXT_SIZE 40
+
+/* With so many decimals, 0 to 6. Returns ret. */
+const char *time_text(usec_t real_usec, int decimals, char ret[static TIME_TEXT_SIZE]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/base/lock.h"
-#include "agent/base/drop.h"
+#include "agent/base/file.h"
 #include "policy/base/base.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -2,9 +2,13 @@
 #include "agent/base/process.h"
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <malloc.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -127,3 +131,69 @@ void process_read(struct process_facts *ret)
 		facts.fds_max = limit.rlim_cur;
 	*ret = facts;
 }
+
+/* The allocator's own threshold at the start. */
+#define LARGE_BYTES (128 * 1024)
+
+struct mapping {
+	unsigned long start, end;
+	int trimmable;
+};
+
+/* "start-end r-xp offset dev inode /path": code and constants of a file. */
+static int read_mapping(const char *line, struct mapping *ret)
+{
+	char mode[8], path[8] = "";
+	struct mapping m;
+
+	/* Field names may begin with letters that are hexadecimal digits. */
+	if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %7s", &m.start, &m.end, mode, path) < 3)
+		return 0;
+	m.trimmable = path[0] == '/' && (strcmp(mode, "r-xp") == 0 || strcmp(mode, "r--p") == 0);
+	*ret = m;
+	return 1;
+}
+
+void footprint_start(void)
+{
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+}
+
+void footprint_trim(void)
+{
+	struct mapping m = {0};
+	unsigned long own;
+	char line[512];
+	FILE *maps = fopen("/proc/self/smaps", "re");
+
+	while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+		if (read_mapping(line, &m))
+			continue;
+		/* A page that the dynamic linker wrote before it became read-only is in no file. */
+		if (m.trimmable && sscanf(line, "Anonymous: %lu", &own) == 1 && own == 0)
+			madvise((void *)m.start, m.end - m.start, MADV_DONTNEED);
+	}
+	if (maps != NULL)
+		fclose(maps);
+	malloc_trim(0);
+}
+
+#define STACK_BYTES ((size_t)64 << 10)
+
+int thread_start(pthread_t *ret, void *(*work)(void *), void *arg)
+{
+	pthread_attr_t attr;
+	sigset_t all, before;
+	int r;
+
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, MAX(STACK_BYTES, (size_t)PTHREAD_STACK_MIN));
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(ret, &attr, work, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return -r;
+}
+
+const char *const vscaled_revision = VSCALED_REVISION;

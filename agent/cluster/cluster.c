@@ -2,7 +2,7 @@
 /* The cluster as a part of the loop: start, stop, the clock, the callbacks of the watch, and what
  * is shown of it. */
 #include "agent/cluster/cluster.h"
-#include "agent/base/footprint.h"
+#include "agent/base/process.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
 #include "agent/manage/host.h"

@@ -2,7 +2,7 @@
 /* A container of which neither this node nor the workload's other pods know anything starts from
  * what a Prometheus server has recorded. Two range queries for each workload's container, one at a
  * time; nothing waits for them. */
-#include "agent/base/drop.h"
+#include "agent/base/file.h"
 #include "agent/cluster/cluster.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"

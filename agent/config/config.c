@@ -2,9 +2,8 @@
 /* Loads a file into a struct config, with a message for every error; what else is known of it, and
  * the effective configuration in a form that loads again. */
 #include "agent/config/config.h"
-#include "agent/base/drop.h"
+#include "agent/base/file.h"
 #include "agent/base/json.h"
-#include "agent/base/read_whole.h"
 #include "agent/config/config_table.h"
 #include <ctype.h>
 #include <errno.h>

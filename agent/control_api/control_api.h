@@ -4,7 +4,6 @@
 #pragma once
 
 #include "agent/http/http.h"
-#include "agent/view/restore_result.h"
 #include "agent/view/view.h"
 #include <cjson/cJSON.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The commands of vscalectl. */
-#include "agent/base/drop.h"
+#include "agent/base/file.h"
 #include "agent/ctl/ctl.h"
 #include <errno.h>
 #include <limits.h>

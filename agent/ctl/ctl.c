@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/ctl/ctl.h"
-#include "agent/base/drop.h"
+#include "agent/base/file.h"
 #include "agent/base/lock.h"
-#include "agent/base/read_whole.h"
-#include "agent/base/revision.h"
+#include "agent/base/process.h"
 #include "agent/config/config.h"
 #include <errno.h>
 #include <fcntl.h>

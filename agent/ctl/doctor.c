@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/ctl/doctor.h"
 #include "agent/annotation/annotation.h"
-#include "agent/base/drop.h"
+#include "agent/base/file.h"
 #include "agent/base/listen.h"
 #include "agent/config/config.h"
 #include "agent/ctl/client.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/ctl/json.h"
-#include "agent/view/view_json.h"
+#include "agent/view/view.h"
 #include <ctype.h>
 #include <math.h>
 #include <string.h>

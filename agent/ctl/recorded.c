@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscalectl history and record: what the node's files hold of containers. */
-#include "agent/base/time_text.h"
+#include "agent/base/escape.h"
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/json.h"
 #include "agent/ctl/render.h"

@@ -4,7 +4,7 @@
 #include "agent/base/json.h"
 #include "agent/ctl/client.h"
 #include "agent/ctl/render.h"
-#include "agent/view/view_json.h"
+#include "agent/view/view.h"
 #include "policy/base/base.h"
 #include "policy/base/quantity.h"
 #include <errno.h>

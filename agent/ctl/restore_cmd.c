@@ -3,7 +3,7 @@
 #include "agent/base/lock.h"
 #include "agent/ctl/client.h"
 #include "agent/ctl/json.h"
-#include "agent/restore/restore_systemd.h"
+#include "agent/restore/restore.h"
 #include "cgroup/discover.h"
 #include <errno.h>
 #include <fcntl.h>

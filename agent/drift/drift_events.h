@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* External writes, reloads of PID 1, and systemd's answers, as they come in. */
+/* External writes, reloads of PID 1, and systemd's answers, as they come in; who wrote a limit
+ * other than the held one, and what is done about it. */
 #pragma once
 
 #include "policy/base/base.h"
 #include <stdbool.h>
 
 struct managed;
+
 struct unit_props;
 struct unit_table;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/http/http_socket.h"
-#include "agent/base/drop.h"
+#include "agent/base/file.h"
 #include "policy/base/base.h"
 #include <errno.h>
 #include <netinet/in.h>

@@ -3,7 +3,6 @@
 #include "agent/journal/event.h"
 #include "agent/base/escape.h"
 #include "agent/base/listen.h"
-#include "agent/base/time_text.h"
 #include "policy/base/quantity.h"
 #include "policy/base/text.h"
 #include <errno.h>

@@ -1,36 +1,310 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Set-up, timers, signals, reload and stop. */
+
 #include "agent/loop/loop.h"
 #include "agent/apply/properties.h"
-#include "agent/apply/release.h"
-#include "agent/base/footprint.h"
+#include "agent/apply/start.h"
+#include "agent/base/process.h"
 #include "agent/cluster/cluster.h"
 #include "agent/config/config_watch.h"
 #include "agent/drift/drift_events.h"
-#include "agent/loop/folders.h"
 #include "agent/loop/tick.h"
-#include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
-#include "agent/manage/node_memory.h"
-#include "agent/manage/persist.h"
-#include "agent/manage/reader.h"
 #include "agent/manage/table.h"
-#include "agent/manage/wake.h"
 #include "agent/pod/pod_rollout.h"
 #include "agent/pod/pods.h"
 #include "agent/recorder/recorder.h"
-#include "agent/serve/serve.h"
-#include "agent/units/lifecycle.h"
 #include "agent/units/units.h"
 #include "cgroup/stuck.h"
 #include "systemd/notify.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Opens a directory of vscaled, made when it is missing. */
+static int directory_open(const char *path, int *ret)
+{
+	int fd;
+
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret = fd;
+	return 0;
+}
+
+/* The pid is the node's only where the process is not in a pod. */
+static void holder_text(const struct host *host, char ret[LOCK_HOLDER_MAX])
+{
+	if (host->own_pod[0] != '\0')
+		snprintf(ret, LOCK_HOLDER_MAX, "the vscaled of pod %.60s/%.60s",
+			 host->own_namespace, host->own_pod);
+	else
+		snprintf(ret, LOCK_HOLDER_MAX, "vscaled, process %d of the host", (int)getpid());
+}
+
+static struct lock_place lock_place(const struct config *config, const char *holder)
+{
+	return (struct lock_place){
+		.state_directory = config->paths.state_dir,
+		.runtime_directory = config->paths.runtime_dir,
+		.holder = holder,
+	};
+}
+
+/* -errno after having said why. */
+static int folders_start(struct folders *f, struct daemon *d)
+{
+	char holder[LOCK_HOLDER_MAX], other[LOCK_HOLDER_MAX], what[LOCK_HOLDER_MAX + 64];
+	struct lock_place at;
+	int fd = -1, r = directory_open(d->config.paths.state_dir, &fd);
+
+	if (r < 0) {
+		message_unsupported("the state folder cannot be opened", d->config.paths.state_dir,
+				    r);
+		return r;
+	}
+	persist_use_folder(&d->records, fd);
+	holder_text(&d->host, holder);
+	at = lock_place(&d->config, holder);
+	r = lock_take(&at, &f->lock, other);
+	if (r == -EWOULDBLOCK) {
+		snprintf(what, sizeof what, "this node is already managed by %s", other);
+		message_unsupported(what,
+				    "run one agent per node: stop one of the two, or wait until a "
+				    "running vscalectl has ended",
+				    0);
+	} else if (r < 0) {
+		message_unsupported("the lock cannot be taken", d->config.paths.state_dir, r);
+	}
+	return r;
+}
+
+/* What waited for its record need not wait for the next tick. */
+static int on_saved(sd_event_source *, int fd, uint32_t, void *userdata)
+{
+	struct daemon *d = userdata;
+	eventfd_t ended;
+
+	daemon_wake(&d->wake);
+	(void)eventfd_read(fd, &ended);
+	if (persist_saved(&d->records))
+		tick_reflex(&d->units);
+	/* What was changed meanwhile. What failed is tried again by the clock. */
+	if (!d->records.failed)
+		persist_baselines(&d->records);
+	return 0;
+}
+
+int folders_save_beside(struct daemon *d)
+{
+	/* Without the thread the loop waits for the disk. */
+	if (saver_start(&d->records.saver) < 0)
+		return 0;
+	return sd_event_add_io(d->wake.event, NULL, saver_fd(&d->records.saver), EPOLLIN, on_saved,
+			       d);
+}
+
+/* The directory was created again, or emptied: everything is written once more. */
+static int reopen_state(struct daemon *d)
+{
+	int fd = -1, r = directory_open(d->config.paths.state_dir, &fd);
+
+	if (r >= 0) {
+		recorder_stop(&d->units);
+		persist_use_folder(&d->records, fd);
+		recorder_start(&d->units);
+	}
+	return r;
+}
+
+static void removed(const char *file, const char *what)
+{
+	event_tell(EVENT_FILE_REMOVED, .file = file, .detail = what);
+}
+
+/* An error that persists is reported once in this time. */
+#define REPEAT_USEC USEC_PER_HOUR
+
+static void cannot(const struct daemon *d, struct reported_error *t, const char *file,
+		   const char *what, int error)
+{
+	char text[256];
+
+	if (t->error == error && d->wake.now - t->at < REPEAT_USEC)
+		return;
+	*t = (struct reported_error){error, d->wake.now};
+	snprintf(text, sizeof text, "%s (%s)", what, strerror(-error));
+	removed(file, text);
+}
+
+static void check_lock(struct folders *f, struct daemon *d)
+{
+	char holder[LOCK_HOLDER_MAX], other[LOCK_HOLDER_MAX], what[LOCK_HOLDER_MAX + 64];
+	struct lock_place at;
+	int r;
+
+	holder_text(&d->host, holder);
+	at = lock_place(&d->config, holder);
+	r = lock_check(&at, &f->lock, other);
+	f->reopen_due |= r == LOCK_RETAKEN;
+	if (r >= 0 && !f->reopen_due) {
+		f->lock_reported.error = 0;
+	} else if (r >= 0) {
+		r = reopen_state(d);
+		f->reopen_due = r < 0;
+		if (r < 0)
+			cannot(d, &f->lock_reported, d->config.paths.state_dir,
+			       "and it cannot be opened again: nothing is saved", r);
+		else
+			removed("the lock", "vscaled took it again and saved the state again");
+	} else if (r == -EWOULDBLOCK) {
+		snprintf(what, sizeof what, "%s holds it now, this agent stops", other);
+		removed("the lock", what);
+		persist_abandon(&d->records);
+		sd_event_exit(d->wake.event, FOLDERS_LOST);
+	} else if (r < 0) {
+		cannot(d, &f->lock_reported, "the lock",
+		       "and it cannot be taken again: a second agent would not be detected", r);
+	}
+}
+
+/* The file of the control socket, through which vscalectl finds the daemon. */
+static void check_socket(struct folders *f, const struct daemon *d, struct serve *s)
+{
+	int r;
+
+	if (serve_reachable(s))
+		return;
+	r = serve_start(s);
+	if (r < 0) {
+		cannot(d, &f->socket_reported, d->config.paths.socket,
+		       "and it cannot be created again: vscalectl cannot connect", r);
+		return;
+	}
+	f->socket_reported.error = 0;
+	removed(d->config.paths.socket, "vscaled created it again");
+}
+
+/* Takes the lock and opens the control socket again when another process removed their files. */
+static void folders_check(struct folders *f, struct daemon *d, struct serve *s)
+{
+	check_lock(f, d);
+	check_socket(f, d, s);
+}
+
+/* Before the configuration is read, events go where they go by default. */
+/* The log as configured; before the configuration is read, events go where they go by default. */
+static void log_start(struct daemon *d)
+{
+	const struct event_log_options o = {
+		.target = (enum event_target)d->config.log.target,
+		.format = (enum event_format)d->config.log.format,
+	};
+
+	event_log_open(&d->log, &o);
+	event_log_time(&d->log, d->wake.now, d->wake.now_real);
+	event_log_use(&d->log);
+}
+
+static void loaded(struct config_source *s, usec_t now_real)
+{
+	snprintf(s->result, sizeof s->result, "ok");
+	s->loaded_real = now_real;
+}
+
+/* At the start. -errno after having said why. */
+static int reload_first(struct reload *reload, const char *path)
+{
+	struct daemon *d = reload->daemon;
+	struct config_errors errors = {0};
+	int r = annotation_load_config(path, &d->config, &errors);
+
+	reload->source.path = path;
+	if (r < 0) {
+		message_config_errors(path, &errors, false);
+		return -EINVAL;
+	}
+	loaded(&reload->source, d->wake.now_real);
+	return 0;
+}
+
+/* Another half life: every live history is read again under it. */
+static void histories_follow(struct daemon *d)
+{
+	for (size_t i = 0; i < d->units.count; i++) {
+		struct managed *m = d->units.items[i];
+
+		if (m->control.history.samples == 0 ||
+		    (usec_t)m->control.history.cpu.half_life_usec ==
+			    d->config.tuning.history.half_life_usec)
+			continue;
+		persist_keep_history(m);
+		persist_adopt_history(m);
+	}
+}
+
+void reload_config(struct reload *reload)
+{
+	struct daemon *d = reload->daemon;
+	struct config_errors errors = {0};
+	struct config fresh;
+	char later[256];
+	int r;
+
+	notify_send(NOTIFY_RELOADING, NULL, daemon_clock());
+	r = annotation_load_config(reload->source.path, &fresh, &errors);
+	if (r < 0) {
+		snprintf(reload->source.result, sizeof reload->source.result, "%.*s",
+			 (int)sizeof reload->source.result - 1,
+			 errors.count > 0 ? errors.text[0] : strerror(-r));
+		d->tally.reloads_failed++;
+		message_config_errors(reload->source.path, &errors, true);
+	} else {
+		bool other_log = fresh.log.target != d->config.log.target ||
+				 fresh.log.format != d->config.log.format;
+
+		config_keep_restart_only(&fresh, &d->config, later, sizeof later);
+		config_free(&d->config);
+		d->config = fresh;
+		loaded(&reload->source, d->wake.now_real);
+		d->tally.reloads++;
+		event_tell(EVENT_CONFIG_LOADED, .file = reload->source.path,
+			   .count = d->config.unit_count, .detail = later);
+		if (other_log)
+			log_start(d);
+		histories_follow(d);
+		units_apply_rules(&d->units);
+	}
+	notify_send(NOTIFY_READY, NULL, 0);
+}
+
+static void on_config_changed(void *ctx)
+{
+	struct reload *reload = ctx;
+
+	daemon_wake(&reload->daemon->wake);
+	reload_config(reload);
+}
+
+/* Reads it again when a kubelet replaces it. */
+static int reload_watch(struct reload *reload)
+{
+	int r = config_watch_new(reload->daemon->wake.event, reload->source.path, on_config_changed,
+				 reload, &reload->watch);
+
+	return r == -ENOENT ? 0 : inotify_without(&reload->daemon->inotify, r);
+}
 
 /* 12 descriptors a cgroup (cgroup/reader.h) for some 2,500 units and containers. */
 #define FILES_MAX   32768

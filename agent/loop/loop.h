@@ -1,12 +1,74 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The event loop: set-up, timer, signals, stop. */
+/* The event loop: set-up, configuration, state folder, timer, signals, stop. */
 #pragma once
 
-#include "agent/loop/daemon_state.h"
-#include "agent/loop/folders.h"
-#include "agent/loop/reload.h"
+#include "agent/base/lock.h"
+#include "agent/journal/event.h"
+#include "agent/manage/host.h"
+#include "agent/manage/managed.h"
+#include "agent/manage/node_memory.h"
+#include "agent/manage/persist.h"
+#include "agent/manage/pid1.h"
+#include "agent/manage/pod_table.h"
+#include "agent/manage/reader.h"
+#include "agent/manage/wake.h"
 #include "agent/serve/serve.h"
 #include "agent/units/lifecycle.h"
+#include <stdbool.h>
+
+/* The parts that the folders from manage to cluster have. Each has a header of its own, which says
+ * what writes it, and gets pointers to the parts that it uses at the start (loop.c). A function
+ * takes the part that it needs: only this folder has all of them. */
+
+struct daemon {
+	struct wakeup wake;
+	struct event_log log;
+	struct config config;
+	struct host host;
+	struct inotify inotify;
+	struct node_memory memory;
+	struct reader reader;
+	struct pid1 pid1;
+	struct unit_table units;
+	struct pods pods;
+	struct records records;
+	struct counters tally; /* for /metrics */
+};
+
+/* The state folder and the control socket, which other processes may remove. */
+
+struct daemon;
+struct serve;
+
+/* An error that was reported; 0: all is well. */
+struct reported_error {
+	int error;
+	usec_t at;
+};
+
+struct folders {
+	struct lock lock;
+	struct reported_error lock_reported, socket_reported;
+	bool reopen_due; /* the state folder was replaced */
+};
+
+/* The result of the loop when another process took the lock: the state files are not written any
+ * more. */
+#define FOLDERS_LOST (-EBUSY)
+/* State files are saved beside the loop from now on. */
+int folders_save_beside(struct daemon *d);
+
+/* Reads the configuration: at the start, on SIGHUP, and when a kubelet has replaced it. */
+
+struct config_watch;
+
+struct reload {
+	struct daemon *daemon;
+	struct config_source source;
+	struct config_watch *watch;
+};
+
+void reload_config(struct reload *reload);
 
 struct cluster;
 

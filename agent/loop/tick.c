@@ -2,14 +2,12 @@
 /* The passes over all units: observe, decide, apply, report. */
 #include "agent/loop/tick.h"
 #include "agent/apply/apply.h"
-#include "agent/apply/boost.h"
 #include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
-#include "agent/apply/stuck.h"
+#include "agent/apply/start.h"
 #include "agent/drift/drift_events.h"
 #include "agent/manage/attach.h"
 #include "agent/manage/drift_state.h"
-#include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/oom.h"
@@ -17,10 +15,8 @@
 #include "agent/manage/reader.h"
 #include "agent/manage/table.h"
 #include "agent/manage/wake.h"
-#include "agent/metrics/counters.h"
 #include "agent/recorder/recorder.h"
 #include "cgroup/levels.h"
-#include "policy/control/control.h"
 #include <errno.h>
 
 /* --- the order in which units are read and raised: those that cannot wait before the others, one

@@ -9,7 +9,6 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
-#include "agent/view/decision_text.h"
 #include "agent/view/human.h"
 #include "policy/base/base.h"
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "agent/journal/event.h"
 #include "agent/metrics/counters.h"
-#include "agent/view/restore_result.h"
+#include "agent/view/view.h"
 #include "policy/control/control.h"
 #include "policy/laws/drift.h"
 

@@ -9,7 +9,7 @@ struct unit_table;
 struct usage;
 
 /* Of all cgroups above units, so that a later kill is not told as one for a limit that was full
- * before. Those of units are looked at with each event (stuck.c). */
+ * before. Those of units are looked at with each event (apply.c). */
 void oom_look_above(const struct unit_table *t);
 /* memory.max of m, or of the pod level above it, was found at `seen`: recorded where that is less
  * than the held limit. To be called before it is corrected. */

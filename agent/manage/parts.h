@@ -93,7 +93,7 @@ struct managed_properties {
 	usec_t set_done_at; /* when the last call was answered */
 };
 
-/* Its originals are to be put back. Written by agent/apply (release.c). */
+/* Its originals are to be put back. Written by agent/apply (start.c). */
 struct managed_hand_back {
 	bool due;
 	bool done; /* the last release has ended: no value by vscaled was left */
@@ -103,7 +103,7 @@ struct managed_hand_back {
 	usec_t settling_until; /* nothing new is written until then */
 };
 
-/* For one plan, and between plans. Written by agent/apply (pod_level.c, boost.c). */
+/* For one plan, and between plans. Written by agent/apply (pod_level.c, start.c). */
 struct managed_plan {
 	uint64_t rising[RESOURCE_COUNT]; /* millicores, bytes: the current plan raises it to this;
 					    0: not */
@@ -112,7 +112,7 @@ struct managed_plan {
 	bool running_reported; /* the API server has reported the container that runs */
 };
 
-/* A writer that is stuck in the kernel. Written by agent/apply (stuck.c). */
+/* A writer that is stuck in the kernel. Written by agent/apply (apply.c). */
 struct managed_stuck {
 	uint64_t oom_events; /* as of the last wake-up */
 	uint64_t oom_kills;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* History and original values on disk: the files, the records, and what of them an entry knows. */
 #include "agent/manage/persist.h"
-#include "agent/base/drop.h"
-#include "agent/base/footprint.h"
+#include "agent/base/file.h"
+#include "agent/base/process.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
 #include "agent/manage/host.h"

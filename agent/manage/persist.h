@@ -5,7 +5,6 @@
 #include "agent/manage/parts.h"
 #include "agent/restore/restore.h"
 #include "agent/state/history_file.h"
-#include "agent/state/rollout_file.h"
 #include "agent/state/saver.h"
 
 struct kube_pod;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The choice of the reader, and its passes; the watches of inotify. */
 #include "agent/manage/reader.h"
-#include "agent/base/footprint.h"
+#include "agent/base/process.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
 #include "agent/manage/host.h"

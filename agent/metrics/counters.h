@@ -4,7 +4,6 @@
 #pragma once
 
 #include "policy/report/report.h"
-#include "policy/types/limits.h"
 #include "policy/types/reason.h"
 
 /* How long things took, in buckets of fixed bounds. */
@@ -57,7 +56,7 @@ struct counters {
 	uint64_t brakes_ended;
 	/* messages.c: OOM kills that came while vscaled did not run */
 	uint64_t late_kills;
-	/* drift_resolve.c, pod_spec.c: an external writer's value was replaced by vscaled's */
+	/* drift_events.c, pod_spec.c: an external writer's value was replaced by vscaled's */
 	uint64_t reverted[WRITER_COUNT];
 	/* around a write, a property call (its lag), a resize until the kubelet's echo */
 	struct counters_span apply[BACKEND_COUNT];
@@ -82,7 +81,7 @@ struct counters {
 	/* an answer to a resize other than REPORT_ANSWER_OK; a condition that refuses it counts as
 	 * REPORT_ANSWER_REFUSED */
 	uint64_t reports_failed[REPORT_ANSWER_KINDS];
-	/* reload.c, by result */
+	/* loop.c, by result */
 	uint64_t reloads;
 	uint64_t reloads_failed;
 	/* persist.c, by result */

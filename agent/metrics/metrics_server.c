@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/metrics/metrics_server.h"
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 struct metrics_server {
 	const struct metrics_ops *ops;
@@ -100,4 +102,145 @@ void metrics_server_free(struct metrics_server *s)
 		return;
 	http_server_free(s->http);
 	free(s);
+}
+
+struct check {
+	const char *name;
+	bool live; /* asked by /livez too */
+	const char *failure;
+	bool (*good)(const struct probe_input *in);
+};
+
+static bool loop_turns(const struct probe_input *in)
+{
+	usec_t last = MAX(in->last_tick, in->started);
+	usec_t patience = MAX(3 * in->interval_usec, PROBE_LIVE_MIN_USEC) + in->grace_usec;
+
+	return in->now <= last + patience;
+}
+
+static bool config_valid(const struct probe_input *in)
+{
+	return in->config_valid;
+}
+
+static bool cgroup_writable(const struct probe_input *in)
+{
+	return in->cgroup_writable || in->dry_run;
+}
+
+static bool pods_listed(const struct probe_input *in)
+{
+	return in->pods_listed || !in->kubernetes;
+}
+
+static bool node_right(const struct probe_input *in)
+{
+	return !in->node_wrong;
+}
+
+static bool pods_found(const struct probe_input *in)
+{
+	return !in->pods_lost;
+}
+
+static bool units_listed(const struct probe_input *in)
+{
+	return in->units_listed || !in->standalone;
+}
+
+static bool systemd_connected(const struct probe_input *in)
+{
+	return !in->systemd_lost;
+}
+
+/* Said, not failed: the limits are managed. */
+static bool kernel_tested(const struct probe_input *in)
+{
+	return !in->kernel_old;
+}
+
+static const struct check checks[] = {
+	{"loop", true, "the event loop does not run", loop_turns},
+	{"config", false, "the configuration is not valid; the last good one is in force",
+	 config_valid},
+	{"cgroup", false, "the cgroup hierarchy cannot be written", cgroup_writable},
+	{"pods", false, "the pods of the node are not listed yet", pods_listed},
+	{"node", false, "no pod of this node's name runs here: the name is wrong", node_right},
+	{"pod-cgroups", false,
+	 "no cgroup of the annotated pods is found: see vscalectl explain and doctor", pods_found},
+	{"units", false, "systemd has not listed its units yet", units_listed},
+	{"systemd", false, "the connection to systemd is lost; vscaled reconnects",
+	 systemd_connected},
+	{"kernel", false, "older than any that is tested; limits are managed", kernel_tested},
+};
+
+static const char *const kind_names[PROBE_KIND_COUNT] = {"livez", "readyz"};
+
+static bool excluded(const struct http_request *request, const char *name)
+{
+	for (size_t i = 0; i < request->arg_count; i++) {
+		const struct http_arg *a = &request->args[i];
+
+		if (strcmp(a->name, "exclude") == 0 && a->value != NULL &&
+		    strcmp(a->value, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool verbose(const struct http_request *request)
+{
+	for (size_t i = 0; i < request->arg_count; i++)
+		if (strcmp(request->args[i].name, "verbose") == 0)
+			return true;
+	return false;
+}
+
+/* One line for each check; false when one of them fails. */
+static bool put_checks(FILE *f, const struct probe_input *in, enum probe_kind kind,
+		       const struct http_request *request)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
+		const struct check *c = &checks[i];
+
+		if (kind == PROBE_LIVE && !c->live)
+			continue;
+		if (excluded(request, c->name)) {
+			fprintf(f, "[+]%s excluded: ok\n", c->name);
+		} else if (c->good(in)) {
+			fprintf(f, "[+]%s ok\n", c->name);
+		} else {
+			bool warns = c->good == kernel_tested;
+
+			fprintf(f, "[%c]%s %s: %s\n", warns ? '!' : '-', c->name,
+				warns ? "warning" : "failed", c->failure);
+			all = all && warns;
+		}
+	}
+	return all;
+}
+
+int probe_answer(const struct probe_input *in, enum probe_kind kind,
+		 const struct http_request *request, struct http_response *ret)
+{
+	OWN(drop_free) char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	bool good;
+
+	if (f == NULL)
+		return -errno;
+	good = put_checks(f, in, kind, request);
+	fprintf(f, "%s check %s\n", kind_names[kind], good ? "passed" : "failed");
+	if (fclose(f) != 0)
+		return -ENOMEM;
+	*ret = (struct http_response){
+		.status = good ? 200 : 503,
+		.content_type = "text/plain; charset=utf-8",
+		.body = good && !in->kernel_old && !verbose(request) ? strdup("ok") : STEAL(text),
+	};
+	return ret->body != NULL ? 0 : -ENOMEM;
 }

@@ -5,7 +5,37 @@
 
 #include "agent/http/http.h"
 #include "agent/metrics/metrics.h"
-#include "agent/metrics/probe.h"
+
+/* /livez and /readyz: "ok", or what is wrong; ?verbose, ?exclude=NAME. Liveness checks only whether
+ * the loop runs: an agent that cannot reach the API server still sizes. */
+
+/* A write to memory.max can hold the loop for seconds while the kernel reclaims. */
+#define PROBE_LIVE_MIN_USEC (10 * USEC_PER_SEC)
+
+struct probe_input {
+	usec_t now;       /* boottime */
+	usec_t last_tick; /* 0: none yet: counts from started */
+	usec_t started;
+	usec_t interval_usec; /* between two ticks */
+	usec_t grace_usec;    /* what may hold the loop longer than usual: a restore; 0: nothing */
+	bool kubernetes;      /* pods are managed ... */
+	bool pods_listed;     /* ... and their first list is done */
+	bool node_wrong;      /* ... and no pod in it runs here */
+	bool pods_lost;       /* ... or none of the annotated ones is found */
+	bool standalone;      /* units are managed ... */
+	bool units_listed;    /* ... and systemd has listed them */
+	bool systemd_lost;    /* the connection to PID 1, where one is needed */
+	bool cgroup_writable; /* the hierarchy is mounted for writing */
+	bool dry_run;         /* nothing is ever written: mode Off everywhere, or asked for */
+	bool config_valid;    /* of the last load */
+	bool kernel_old;      /* than any that is tested */
+};
+
+enum probe_kind { PROBE_LIVE, PROBE_READY, PROBE_KIND_COUNT };
+
+/* The answer to a request for that probe: 200, or 503. */
+int probe_answer(const struct probe_input *in, enum probe_kind kind,
+		 const struct http_request *request, struct http_response *ret);
 
 struct metrics_ops {
 	/* At a scrape; everything but in->process. -errno: answered with 500. */

@@ -2,7 +2,6 @@
 #include "agent/pod/pod_find.h"
 #include "agent/apply/apply.h"
 #include "agent/apply/properties.h"
-#include "agent/apply/release.h"
 #include "agent/apply/start.h"
 #include "agent/config/config.h"
 #include "agent/manage/attach.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which containers of a pod are managed, by which rule, and why the others are not. */
 #include "agent/pod/pod_rule.h"
-#include "agent/apply/release.h"
 #include "agent/apply/start.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"

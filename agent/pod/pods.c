@@ -2,8 +2,8 @@
 /* The table of pods: added, changed and removed. */
 #include "agent/pod/pods.h"
 #include "agent/annotation/annotation.h"
-#include "agent/apply/boost.h"
-#include "agent/base/footprint.h"
+#include "agent/apply/start.h"
+#include "agent/base/process.h"
 #include "agent/journal/event.h"
 #include "agent/manage/attach.h"
 #include "agent/manage/host.h"

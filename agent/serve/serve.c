@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What answers: the operations of the control API, metrics and probes. */
 #include "agent/serve/serve.h"
-#include "agent/base/footprint.h"
 #include "agent/base/process.h"
-#include "agent/base/revision.h"
 #include "agent/config/config.h"
 #include "agent/control_api/control_api.h"
 #include "agent/manage/host.h"
@@ -17,7 +15,7 @@
 #include "agent/metrics/metrics_server.h"
 #include "agent/serve/show.h"
 #include "agent/units/lifecycle.h"
-#include "agent/view/view_json.h"
+#include "agent/view/view.h"
 #include <errno.h>
 #include <grp.h>
 #include <stdio.h>

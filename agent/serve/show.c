@@ -9,8 +9,8 @@
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_rollout.h"
 #include "agent/pod/pod_rule.h"
-#include "agent/view/decision_text.h"
-#include "agent/view/view_json.h"
+#include "agent/view/human.h"
+#include "agent/view/view.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

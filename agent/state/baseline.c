@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/state/baseline.h"
-#include "agent/base/sorted_array.h"
 #include <errno.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
  * Keys: "unit:web.service", "pod:UID/CONTAINER", and "pod:UID" for the pod's own cgroup. */
 #pragma once
 
-#include "agent/state/record.h"
 #include "agent/state/state_file.h"
 #include "policy/types/limits.h"
 #include "systemd/unit_props.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/state/flight_file.h"
-#include "agent/base/crc32c.h"
-#include "agent/base/drop.h"
-#include "agent/base/read_whole.h"
+#include "agent/base/file.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

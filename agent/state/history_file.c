@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/state/history_file.h"
-#include "agent/base/sorted_array.h"
-#include "agent/state/record.h"
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -164,7 +162,8 @@ static int load_record(const struct saved *s, const struct tuning_history *t,
 	return 0;
 }
 
-int history_line_write(const char *key, const struct history_record *r, char **ret)
+/* *ret is owned and ends with a newline. -EINVAL for a bad key, -ENOMEM. */
+static int history_line_write(const char *key, const struct history_record *r, char **ret)
 {
 	OWN(drop_free) struct saved *s = calloc(1, sizeof *s);
 	size_t key_len = strlen(key), len = 0;
@@ -192,8 +191,9 @@ int history_line_write(const char *key, const struct history_record *r, char **r
 	return 0;
 }
 
-int history_line_read(const char *line, size_t len, const struct tuning_history *t, char **ret_key,
-		      struct history_record *ret)
+/* Without the newline. *ret_key is owned. -EBADMSG, -ENOMEM. t NULL: the saved half life. */
+static int history_line_read(const char *line, size_t len, const struct tuning_history *t,
+			     char **ret_key, struct history_record *ret)
 {
 	OWN(drop_free) struct saved *s = malloc(sizeof *s);
 	int r;
@@ -562,4 +562,94 @@ int history_verify(const char *text, size_t len, history_fault_fn *each, void *u
 	*ret = w.s;
 	w.s = (struct history_summary){0};
 	return 0;
+}
+
+/* --- stopped rollouts, a line each */
+
+const struct state_kind rollout_state = {"rollouts", 1, MIB};
+
+static const struct record_field rollout_fields[] = {
+	{"workload", RECORD_NAME, offsetof(struct rollout_stop, workload), 0},
+	{"percent", RECORD_U32, offsetof(struct rollout_stop, percent), ROLLOUT_ALL_PERCENT},
+	{"hurt", RECORD_U32, offsetof(struct rollout_stop, hurt), ROLLOUT_HURT_COUNT - 1},
+};
+
+static const struct record_layout rollout_layout = {rollout_fields, ARRAY_SIZE(rollout_fields),
+						    sizeof(struct rollout_stop)};
+
+void rollout_stops_free(struct rollout_stops *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		record_clear(&rollout_layout, &s->items[i]);
+	free(s->items);
+	*s = (struct rollout_stops){0};
+}
+
+static int append_stop(struct rollout_stops *s, const struct rollout_stop *stop)
+{
+	struct rollout_stop *grown;
+
+	if (s->count == ROLLOUT_STOPS_MAX)
+		return -ENOSPC;
+	grown = reallocarray(s->items, s->count + 1, sizeof *grown);
+	if (grown == NULL)
+		return -ENOMEM;
+	s->items = grown;
+	grown[s->count++] = *stop;
+	return 0;
+}
+
+int rollout_stops_add(struct rollout_stops *s, const char *workload, uint32_t percent,
+		      enum rollout_hurt hurt)
+{
+	struct rollout_stop stop = {strdup(workload), percent, hurt};
+	int r = stop.workload != NULL ? append_stop(s, &stop) : -ENOMEM;
+
+	if (r < 0)
+		free(stop.workload);
+	return r;
+}
+
+int rollout_stops_encode(const struct rollout_stops *s, char **ret, size_t *ret_len)
+{
+	return record_encode(&rollout_layout, s->items, s->count, ret, ret_len);
+}
+
+static int decode_stop(void *ctx, const char *line, size_t len)
+{
+	struct rollout_stops *s = ctx;
+	struct rollout_stop stop;
+	int r = record_read(&rollout_layout, line, len, &stop);
+
+	if (r < 0)
+		return r;
+	r = stop.hurt != ROLLOUT_UNHURT ? append_stop(s, &stop) : -EBADMSG;
+	if (r < 0)
+		record_clear(&rollout_layout, &stop);
+	return r == -ENOSPC ? -EBADMSG : r;
+}
+
+int rollout_stops_decode(const char *text, size_t len, struct rollout_stops *ret)
+{
+	OWN(rollout_stops_free) struct rollout_stops s = {0};
+	int r = record_lines(text, len, decode_stop, &s);
+
+	if (r < 0)
+		return r;
+	*ret = s;
+	s = (struct rollout_stops){0};
+	return 0;
+}
+
+int rollout_stops_load(int dir, char *aside, struct rollout_stops *ret)
+{
+	OWN(state_file_free) struct state_file f = {0};
+	int r = state_file_load(dir, &rollout_state, aside, &f);
+
+	if (r < 0)
+		return r;
+	r = rollout_stops_decode(f.body, f.len, ret);
+	if (r == -EBADMSG)
+		state_file_set_aside(dir, &rollout_state, aside);
+	return r;
 }

@@ -9,6 +9,7 @@
 
 #include "agent/state/state_file.h"
 #include "policy/history/history.h"
+#include "policy/report/rollout.h"
 
 #define HISTORY_COUNT_MAX   10000
 #define HISTORY_BYTES_MAX   (16 * MIB)
@@ -65,13 +66,6 @@ int history_decode(const char *text, size_t len, struct history_store *ret);
 /* Like state_file_load(); a body that cannot be decoded is set aside as well. */
 int history_load(int dir, char *aside, struct history_store *ret);
 
-/* One record as a line of text. */
-/* *ret is owned and ends with a newline. -EINVAL for a bad key, -ENOMEM. */
-int history_line_write(const char *key, const struct history_record *r, char **ret);
-/* Without the newline. *ret_key is owned. -EBADMSG, -ENOMEM. t NULL: the saved half life. */
-int history_line_read(const char *line, size_t len, const struct tuning_history *t, char **ret_key,
-		      struct history_record *ret);
-
 /* What a history file holds and what is wrong with it, without changing it. */
 struct history_fault {
 	size_t line; /* of the file, from 1 on */
@@ -99,3 +93,31 @@ void history_summary_drop(struct history_summary *s);
  * of the lines. -ENOMEM. */
 int history_verify(const char *text, size_t len, history_fault_fn *each, void *user,
 		   struct history_summary *ret);
+
+/* The stopped rollouts of a node, as they are stored: they stay stopped after a restart. */
+
+#define ROLLOUT_STOPS_MAX 1024
+
+struct rollout_stop {
+	char *workload; /* owned: "namespace/name" */
+	uint32_t percent;
+	uint32_t hurt; /* enum rollout_hurt */
+};
+
+/* Zero is the empty set. */
+struct rollout_stops {
+	struct rollout_stop *items; /* owned */
+	size_t count;
+};
+
+extern const struct state_kind rollout_state;
+
+void rollout_stops_free(struct rollout_stops *s);
+/* Copies the name. -ENOSPC, -ENOMEM. */
+int rollout_stops_add(struct rollout_stops *s, const char *workload, uint32_t percent,
+		      enum rollout_hurt hurt);
+/* The body of the state file. Strict: -EBADMSG, -ENOMEM. */
+int rollout_stops_encode(const struct rollout_stops *s, char **ret, size_t *ret_len);
+int rollout_stops_decode(const char *text, size_t len, struct rollout_stops *ret);
+/* Like state_file_load(); a body that cannot be decoded is set aside as well. */
+int rollout_stops_load(int dir, char *aside, struct rollout_stops *ret);

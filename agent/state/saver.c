@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/state/saver.h"
-#include "agent/base/thread.h"
+#include "agent/base/process.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -2,16 +2,11 @@
 /* Pause, resume, restore, and handing back a unit that is no longer managed. */
 #include "agent/units/lifecycle.h"
 #include "agent/apply/apply.h"
-#include "agent/apply/boost.h"
 #include "agent/apply/properties.h"
-#include "agent/apply/release.h"
 #include "agent/apply/start.h"
-#include "agent/config/config.h"
-#include "agent/journal/event.h"
 #include "agent/manage/attach.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/host.h"
-#include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
@@ -20,8 +15,6 @@
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_rule.h"
 #include "agent/pod/pods.h"
-#include "agent/restore/restore_systemd.h"
-#include "policy/control/control.h"
 #include <errno.h>
 #include <string.h>
 

@@ -85,6 +85,16 @@ static void put_bottom(const struct chart *c, unsigned columns, bool ascii, FILE
 	fprintf(out, "\n%*s-%s%*s\n", AXIS, "", span, (int)(columns - strlen(span) - 1), c->end);
 }
 
+/* What is the top of the left axis: the highest value, or a little more than nothing. */
+static double chart_most(const struct chart *c)
+{
+	double most = 0.01;
+
+	for (size_t i = 0; i < c->count; i++)
+		most = fmax(most, fmax(c->use[i], c->limit[i]));
+	return most;
+}
+
 void chart_print(const struct chart *c, unsigned columns, unsigned rows, bool ascii, FILE *out)
 {
 	unsigned plot = columns - AXIS;
@@ -109,15 +119,6 @@ void chart_print(const struct chart *c, unsigned columns, unsigned rows, bool as
 #define TOP    10
 #define BOTTOM 20
 #define PLOT   (HEIGHT - TOP - BOTTOM)
-
-double chart_most(const struct chart *c)
-{
-	double most = 0.01;
-
-	for (size_t i = 0; i < c->count; i++)
-		most = fmax(most, fmax(c->use[i], c->limit[i]));
-	return most;
-}
 
 void chart_escape(const char *text, FILE *out)
 {

@@ -22,9 +22,6 @@ struct chart {
 /* Cores as the left axis has them: "0.25". */
 const char *chart_cores(double cores, char *ret);
 
-/* What is the top of the left axis: the highest value, or a little more than nothing. */
-double chart_most(const struct chart *c);
-
 /* rows: of the plot, 1 to 32; columns: of the whole line, 40 at least. ascii: no other characters.
  */
 void chart_print(const struct chart *c, unsigned columns, unsigned rows, bool ascii, FILE *out);

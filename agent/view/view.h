@@ -3,8 +3,8 @@
  * Amounts are millicores or bytes; LIMIT_MAX: no limit, VIEW_NONE: not known or not set. */
 #pragma once
 
-#include "policy/types/limits.h"
 #include "policy/types/state.h"
+#include <cjson/cJSON.h>
 
 #define VIEW_NONE (UINT64_MAX - 1)
 
@@ -86,3 +86,52 @@ struct status_view {
 	uint64_t rss_bytes;
 	usec_t cpu_usec;
 };
+
+/* What the control API is written with. The keys are a contract (docs/control-api.md): a test
+ * compares the documentation with the answers. */
+
+/* An object or array that is filled; json NULL, as any item: memory is short. */
+struct view_json {
+	cJSON *json;
+	bool failed;
+};
+
+/* Takes item over. key NULL: into an array. */
+void view_put(struct view_json *o, const char *key, cJSON *item);
+/* Owned by the caller; NULL when memory was short at any step. */
+cJSON *view_end(struct view_json *o);
+
+cJSON *view_text(const char *text);     /* NULL: null */
+cJSON *view_amount(uint64_t amount);    /* VIEW_NONE: null, LIMIT_MAX: "max" */
+cJSON *view_time(usec_t realtime_usec); /* 0: null, else RFC 3339 in UTC */
+
+/* Owned by the caller; NULL when memory is short. */
+cJSON *view_json_status(const struct status_view *v);
+
+/* Of the answer of GET /v1/report. */
+#define REPORT_JSON_VERSION 1
+
+/* A time as view_time() writes it: RFC 3339 with six decimals. */
+int view_time_parse(const char *text, usec_t *ret);
+
+/* The result of restoring one unit or container. */
+
+enum restore_outcome {
+	RESTORE_RESTORED, /* everything is as it was, and was read back */
+	RESTORE_LEFT,     /* a memory value below use + margin was not written */
+	RESTORE_GONE,     /* it does not run any more; what remained of it was removed */
+	RESTORE_FAILED,   /* a step was refused; the record is kept */
+	RESTORE_PENDING,  /* not tried: it is being started, or systemd has not answered yet */
+	RESTORE_OUTCOME_COUNT,
+};
+
+struct restore_result {
+	const char *unit; /* or NAMESPACE/POD[/CONTAINER] */
+	enum restore_outcome outcome;
+	char detail[320]; /* in words; "" when there is nothing to add */
+	/* What stood before the first write, and the originals; equal where nothing was read. */
+	struct limits from, to;
+};
+
+/* "restored", "left", "gone", "failed", "pending". */
+extern const char *const restore_outcome_names[RESTORE_OUTCOME_COUNT];

@@ -2,7 +2,6 @@
 #include "test/agent/daemon_rig.h"
 #include "agent/apply/properties.h"
 #include "agent/loop/loop.h"
-#include "agent/loop/reload.h"
 #include "agent/loop/tick.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/wake.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A state folder on a disk that stalls: the temporary file of the originals is a FIFO without a
  * reader, so that a save blocks in open(2) until the test opens it. */
-#include "agent/loop/folders.h"
+#include "agent/loop/loop.h"
 #include "agent/manage/persist.h"
 #include "daemon_rig.h"
 #include "test/check.h"

@@ -2,8 +2,7 @@
 /* The flight recorder in the daemon, and what vscalectl makes of its file. That every recorded call
  * decides the same again is checked by daemon_rig.c, at the end of each of its tests. */
 #include "agent/backtest/backtest_cmd.h"
-#include "agent/base/crc32c.h"
-#include "agent/base/drop.h"
+#include "agent/base/file.h"
 #include "agent/state/flight_file.h"
 #include "test/agent/daemon_rig.h"
 #include "test/check.h"

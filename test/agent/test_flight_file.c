@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The files of the flight recorder: full, gone on with, torn, foreign, on a disk that stalls. */
-#include "agent/base/crc32c.h"
-#include "agent/base/drop.h"
+#include "agent/base/file.h"
 #include "agent/state/flight_file.h"
 #include "test/check.h"
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a trim takes, and what it must leave: pages that were written are in no file. */
-#include "agent/base/footprint.h"
+#include "agent/base/process.h"
 #include "test/check.h"
 #include <fcntl.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The page of metrics: what stands in it, in both formats, and what it costs. */
-#include "agent/metrics/metrics_page.h"
+#include "agent/metrics/metrics.h"
 #include "metrics_fixture.h"
 #include "test/check.h"
 #include <errno.h>

@@ -3,7 +3,7 @@
  * docs/metrics.md against the table. The part between the marks is generated: VSCALED_REGEN=1
  * writes it anew, without it a difference is a failure.
  */
-#include "agent/metrics/metrics_page.h"
+#include "agent/metrics/metrics.h"
 #include "test/check.h"
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The line format: round trip of hard values, and refusal of everything not canonical. */
-#include "agent/state/record.h"
+#include "agent/state/state_file.h"
 #include "policy/types/limits.h"
 #include "test/check.h"
 #include <errno.h>

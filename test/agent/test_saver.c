@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Saves in a thread, on a disk that stalls: the temporary file is a FIFO without a reader, so that
  * the thread blocks in open(2). */
-#include "agent/base/drop.h"
+#include "agent/base/file.h"
 #include "agent/state/saver.h"
 #include "test/check.h"
 #include <errno.h>

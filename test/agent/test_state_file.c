@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The container of the state files: round trip, every damage, every failing system call. */
-#include "agent/base/crc32c.h"
+#include "agent/base/file.h"
 #include "agent/state/state_file.h"
 #include "test/check.h"
 #include <errno.h>

@@ -10,7 +10,7 @@
  *
  * bench_flight [WORLD [HOURS]]
  */
-#include "agent/base/drop.h"
+#include "agent/base/file.h"
 #include "agent/ctl/ctl.h"
 #include "agent/state/flight_file.h"
 #include "test/agent/daemon_rig.h"

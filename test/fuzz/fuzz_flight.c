@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The flight recorder's file: any lines are read or refused, and what is read can be replayed. What
  * begins a file, and the lines' checksums are added here; the tuning is that of a daemon. */
-#include "agent/base/crc32c.h"
+#include "agent/base/file.h"
 #include "agent/state/flight_file.h"
 #include "test/fuzz/fuzz.h"
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reports of nodes: what is left out is counted; of what is taken every output can be made. */
-#include "agent/base/drop.h"
+#include "agent/base/file.h"
 #include "agent/base/json.h"
 #include "agent/ctl/report.h"
 #include "test/fuzz/fuzz.h"

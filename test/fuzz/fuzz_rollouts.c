@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Stopped rollouts in their state file: what is accepted comes out again byte by byte. */
-#include "agent/state/rollout_file.h"
+#include "agent/state/history_file.h"
 #include "test/fuzz/fuzz.h"
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Nodes and pods that cannot be managed, or seem so: the agent stays up, says so once each, and
  * writes nothing. */
 #include "agent/cluster/cluster.h"
-#include "agent/loop/reload.h"
+#include "agent/loop/loop.h"
 #include "agent/manage/managed.h"
 #include "agent/units/lifecycle.h"
 #include "test/kube/test_cluster.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The status annotation beside other writers, and after a refusal. */
-#include "agent/base/drop.h"
+#include "agent/base/file.h"
 #include "test/kube/reporter_rig.h"
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A restore without the daemon, against a scripted PID 1: what has just been created is waited for.
  */
-#include "agent/restore/restore_systemd.h"
+#include "agent/restore/restore.h"
 #include "peer.h"
 #include "test/check.h"
 #include <signal.h>

@@ -3,7 +3,7 @@
  * marked there and freed right after; while an event handler runs (busy), the client is not freed
  * before it returns. */
 #include "agent/kube/client/client.h"
-#include "agent/base/footprint.h"
+#include "agent/base/process.h"
 #include "agent/kube/client/credential.h"
 #include "agent/kube/client/curl.h"
 #include "agent/kube/client/lines.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/client/credential.h"
-#include "agent/base/drop.h"
-#include "agent/base/read_whole.h"
+#include "agent/base/file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>

@@ -2,7 +2,6 @@
 #include "agent/kube/model/encode.h"
 #include "agent/base/escape.h"
 #include "agent/base/json.h"
-#include "agent/base/time_text.h"
 #include "agent/kube/model/decode.h"
 #include <cjson/cJSON.h>
 #include <ctype.h>

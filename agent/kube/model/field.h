@@ -5,7 +5,6 @@
 #pragma once
 
 #include "agent/base/json.h"
-#include "agent/base/scan.h"
 #include "agent/kube/model/decode.h"
 #include <cjson/cJSON.h>
 

@@ -3,7 +3,7 @@
  * text consists, cut to what is needed. */
 #pragma once
 
-#include "agent/base/scan.h"
+#include "agent/base/json.h"
 
 /* As scan_cut_fn: of one object fieldsV1 remains {"app":5}, KUBE_LEAF_* of each container with a
  * value in it. Returns the number of containers. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/model/peek.h"
-#include "agent/base/scan.h"
+#include "agent/base/json.h"
 #include "agent/kube/model/decode_impl.h"
 #include "agent/kube/model/names.h"
 #include "policy/base/text.h"

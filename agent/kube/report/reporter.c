@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/report/reporter.h"
-#include "agent/base/crc32c.h"
+#include "agent/base/file.h"
 #include "agent/kube/model/encode.h"
 #include "agent/kube/report/reporter_answer.h"
 #include "policy/base/base.h"

@@ -2,7 +2,6 @@
 /* The annotation vscaled.dev/status, and the facts of a pod object for a report. */
 #include "agent/base/escape.h"
 #include "agent/base/json.h"
-#include "agent/base/time_text.h"
 #include "agent/kube/report/reporter.h"
 #include "agent/kube/report/reporter_answer.h"
 #include "policy/base/base.h"

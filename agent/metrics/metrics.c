@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The page of a scrape, family after family, thing after thing. */
-#include "agent/metrics/metrics_page.h"
+#include "agent/metrics/metrics.h"
 #include <errno.h>
 #include <malloc.h>
 #include <string.h>

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Names and values of the control API, and the status of the daemon. */
-#include "agent/view/view_json.h"
-#include "agent/base/time_text.h"
-#include "agent/view/restore_result.h"
 #include "agent/view/view.h"
+#include "agent/base/escape.h"
 #include <errno.h>
 #include <string.h>
 #include <time.h>
