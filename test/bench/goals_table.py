@@ -2,6 +2,8 @@
 """Figures of bench_goals as the tables and the plot of docs/tuning.md.
 
 usage: goals_table.py [--svg FILE] FIGURES.json
+FIGURES.json is of bench_goals FILE.csv=MEAN..., the series of backtests.py in its order (rates get a header line) with
+means of 0.1, 0.5, 1.5, 0.8, 1 and 0.4 cores, or of bench_goals --seeds 20.
 Prints a Markdown table per load and of the means, and below each which policies are better than a goal: less area at
 the same or fewer throttled periods and late seconds.
 """
