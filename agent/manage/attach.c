@@ -269,7 +269,10 @@ void managed_lost(struct managed *m)
 	m->cgroup.lost_at = m->wake->now;
 	control_lost(&m->control, m->wake->now);
 	if (managed_state(m) == UNIT_MANAGED || managed_state(m) == UNIT_GAVE_WAY) {
-		message_gone(m);
+		/* What was written to it was written before. */
+		message_steps(m->table);
+		if (m->kind != UNIT_KIND_POD)
+			event_tell(EVENT_UNIT_GONE, .who = message_who(m));
 		managed_set_reason(m, STATE_NOT_RUNNING);
 	}
 	managed_check_again(m);

@@ -233,14 +233,6 @@ void message_managed(struct managed *m)
 		   .detail = detail);
 }
 
-void message_gone(struct managed *m)
-{
-	/* What was written to it was written before. */
-	message_steps(m->table);
-	if (m->kind != UNIT_KIND_POD)
-		event_tell(EVENT_UNIT_GONE, .who = message_who(m));
-}
-
 void message_waiting(struct unit_table *t)
 {
 	for (size_t i = 0; i < t->count; i++) {
@@ -273,6 +265,13 @@ void message_unsaved_baseline(struct unit_table *t, int error)
 		event_tell(EVENT_BASELINE_UNSAVED, .who = message_who(m),
 			   .file = t->config->paths.state_dir, .error = error);
 	}
+}
+
+void message_save(const char *file, int result, int *last)
+{
+	if (result < 0 && result != *last)
+		event_tell(EVENT_STATE_UNSAVED, .file = file, .error = result);
+	*last = result;
 }
 
 void message_restored(struct managed *m, const struct restore_result *result)
@@ -468,20 +467,20 @@ static const char *where(const struct managed *m)
 static void figures(const struct managed *m, char *text, size_t size)
 {
 	const struct ledger_verdict *v = &m->control.denial.verdict;
-	char a[HUMAN_SIZE], b[HUMAN_SIZE], c[HUMAN_SIZE];
+	char a[HUMAN_SIZE], b[HUMAN_SIZE];
 
-	text[0] = '\0';
+	bytes(v->available, a);
+	bytes(v->reserve, b);
 	if (v->above != 0)
-		add(text, size, "%s available below the limit of %s, %s granted and not used yet",
-		    bytes(v->available, a), where(m), bytes(v->outstanding, c));
+		snprintf(text, size, "%s available below the limit of %s", a, where(m));
 	else if (v->kubelet)
-		add(text, size,
-		    "%s available to the kubelet less %s for its eviction threshold and a margin,"
-		    " %s granted and not used yet",
-		    bytes(v->available, a), bytes(v->reserve, b), bytes(v->outstanding, c));
+		snprintf(text, size,
+			 "%s available to the kubelet less %s for its eviction threshold and a "
+			 "margin",
+			 a, b);
 	else
-		add(text, size, "%s available less %s reserve, %s granted and not used yet",
-		    bytes(v->available, a), bytes(v->reserve, b), bytes(v->outstanding, c));
+		snprintf(text, size, "%s available less %s reserve", a, b);
+	add(text, size, ", %s granted and not used yet", bytes(v->outstanding, a));
 	if (v->kept > 0)
 		add(text, size, ", %s kept for higher priority, such as %s", bytes(v->kept, a),
 		    name_of(m->table, v->kept_for));

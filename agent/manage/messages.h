@@ -31,10 +31,11 @@ void message_oom(struct managed *m, uint64_t kills);
 void message_drift(struct managed *m, enum resource r, const struct drift_facts *f,
 		   enum event_kind kind, const char *by);
 void message_managed(struct managed *m);
-void message_gone(struct managed *m);
 /* What should be sized and has waited for STATE_LATE_USEC: in the journal and by an Event, once. */
 void message_waiting(struct unit_table *t);
 void message_unsaved_baseline(struct unit_table *t, int error);
+/* Of a save: 0 or -errno. Not again for the error in *last. */
+void message_save(const char *file, int result, int *last);
 void message_restored(struct managed *m, const struct restore_result *result);
 /* The same for a unit that is not in the table. */
 void message_stray(const char *unit, enum restore_outcome outcome);

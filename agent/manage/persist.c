@@ -33,14 +33,6 @@ static int mark_make(const struct records *records)
 	return fd < 0 || fsync(fd) < 0 || fsync(records->dir) < 0 ? -errno : 0;
 }
 
-/* Reported again only when the error is another one. */
-static void mark_result(struct records *records, int r)
-{
-	if (r < 0 && r != records->lost_mark_error)
-		event_tell(EVENT_STATE_UNSAVED, .file = LOST_FILE, .error = r);
-	records->lost_mark_error = r;
-}
-
 /* Without the mark no record may go to disk: the next start would take them for all. */
 static int mark_make_due(struct records *records)
 {
@@ -48,7 +40,7 @@ static int mark_make_due(struct records *records)
 
 	if (!records->lost_mark_due)
 		return 0;
-	mark_result(records, r);
+	message_save(LOST_FILE, r, &records->lost_mark_error);
 	records->lost_mark_due = r < 0;
 	return r;
 }
@@ -67,7 +59,7 @@ static void mark_end(struct records *records)
 	int r = unlinkat(records->dir, LOST_FILE, 0) < 0 && errno != ENOENT ? -errno : 0;
 
 	records->lost_mark_ends = false;
-	mark_result(records, r);
+	message_save(LOST_FILE, r, &records->lost_mark_error);
 	if (r < 0)
 		return;
 	records->originals_lost = false;
@@ -162,9 +154,7 @@ int persist_load(struct records *records)
 
 static void save_result(struct records *records, const char *name, int r)
 {
-	bool changed = r != records->save_error;
-
-	records->save_error = r;
+	message_save(name, r, &records->save_error);
 	if (r == 0) {
 		records->units->tally->saves++;
 		snprintf(records->result, sizeof records->result, "ok");
@@ -172,8 +162,6 @@ static void save_result(struct records *records, const char *name, int r)
 		return;
 	}
 	snprintf(records->result, sizeof records->result, "%s: %s", name, strerror(-r));
-	if (changed)
-		event_tell(EVENT_STATE_UNSAVED, .file = name, .error = r);
 }
 
 /* Every unit whose record is on disk may be written to. True: one more than before. */
@@ -240,9 +228,7 @@ static void keep_lift(struct records *r)
 	if (result < 0 && dir >= 0)
 		unlinkat(dir, baseline_lift.name, 0);
 	r->lift_copy_due = result < 0;
-	if (result < 0 && result != r->lift_copy_error)
-		event_tell(EVENT_STATE_UNSAVED, .file = baseline_lift.name, .error = result);
-	r->lift_copy_error = MIN(result, 0);
+	message_save(baseline_lift.name, result, &r->lift_copy_error);
 }
 
 void persist_baselines(struct records *records)
@@ -752,8 +738,8 @@ static usec_t observed(const struct history *h)
 
 /* Of the live copies of one workload's history the one with most samples is kept: each began as a
  * copy, so that adding them up would count the common part several times. */
-static const struct managed *best_of(const struct unit_table *t, const char *history_key,
-				     const struct managed *but)
+const struct managed *persist_best_live(const struct unit_table *t, const char *history_key,
+					const struct managed *but)
 {
 	const struct managed *best = NULL;
 
@@ -768,11 +754,6 @@ static const struct managed *best_of(const struct unit_table *t, const char *his
 			best = s;
 	}
 	return best;
-}
-
-const struct managed *persist_best_live(const struct unit_table *t, const char *history_key)
-{
-	return best_of(t, history_key, NULL);
 }
 
 int persist_recommend(const struct records *records, const char *history_key,
@@ -792,8 +773,9 @@ int persist_recommend(const struct records *records, const char *history_key,
 /* A further pod of a workload begins with what is known of the others on this node. */
 static bool adopt_sibling(struct managed *m)
 {
-	const struct managed *s =
-		m->kind == UNIT_KIND_CONTAINER ? best_of(m->table, m->history_key, m) : NULL;
+	const struct managed *s = m->kind == UNIT_KIND_CONTAINER
+					  ? persist_best_live(m->table, m->history_key, m)
+					  : NULL;
 	struct control_past past;
 
 	if (s == NULL || m->control.history.samples > 0 ||

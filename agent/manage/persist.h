@@ -127,8 +127,9 @@ void persist_adopt_history(struct managed *m);
 void persist_keep_history(const struct managed *m);
 /* The key of a container's history: RECORD_NAME_MAX bytes. */
 void persist_history_key(const struct kube_pod *pod, const char *container, char *ret);
-/* The running entry with the longest history of this key; NULL: there is none. */
-const struct managed *persist_best_live(const struct unit_table *t, const char *history_key);
+/* The running entry with the longest history of this key, but for that one; NULL: there is none. */
+const struct managed *persist_best_live(const struct unit_table *t, const char *history_key,
+					const struct managed *but);
 /* What the stored history of this key recommends. -ENOENT, -ENOMEM. */
 int persist_recommend(const struct records *records, const char *history_key,
 		      struct recommendation *ret, uint64_t *ret_samples);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/recorder/recorder.h"
 #include "agent/config/config.h"
-#include "agent/journal/event.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/wake.h"
 #include <errno.h>
@@ -18,14 +18,6 @@ struct flight_recorder {
 	int error; /* the last one that was reported */
 };
 
-/* Once: not again for the same error. */
-static void note_error(int *last, int e)
-{
-	if (e < 0 && e != *last)
-		event_tell(EVENT_STATE_UNSAVED, .file = FLIGHT_FILE, .error = e);
-	*last = e;
-}
-
 void recorder_start(struct unit_table *t)
 {
 	struct flight_recorder *r;
@@ -37,7 +29,7 @@ void recorder_start(struct unit_table *t)
 	e = r == NULL ? -ENOMEM
 		      : flight_log_open(&r->log, &t->records->saver, t->records->dir,
 					t->config->recorder.size_bytes);
-	note_error(&none, e);
+	message_save(FLIGHT_FILE, e, &none);
 	if (e < 0) {
 		free(r);
 		return;
@@ -170,6 +162,6 @@ void recorder_flush(struct unit_table *t)
 
 	if (r == NULL)
 		return;
-	note_error(&r->error, flight_log_flush(&r->log));
+	message_save(FLIGHT_FILE, flight_log_flush(&r->log), &r->error);
 	t->tally->recorder_dropped = r->log.dropped;
 }

@@ -42,7 +42,7 @@ static struct known known_of(const struct serve *s, const struct kube_pod *p, co
 	const struct managed *m;
 
 	persist_history_key(p, container, history_key);
-	m = persist_best_live(s->units, history_key);
+	m = persist_best_live(s->units, history_key, NULL);
 	if (m != NULL && m->control.recommendation.confidence_permille[RESOURCE_CPU] > 0)
 		return (struct known){.of = m->control.recommendation,
 				      .samples = m->control.history.samples,

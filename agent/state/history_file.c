@@ -430,7 +430,7 @@ struct walk {
 	history_fault_fn *each;
 	void *user;
 	struct history_summary s;
-	size_t line;
+	size_t line;    /* the last that was read */
 	char *last_key; /* owned */
 };
 
@@ -483,12 +483,14 @@ static int note_whole(struct walk *w, const char *key, usec_t seen)
 	return r;
 }
 
-static int verify_line(struct walk *w, const char *line, size_t len)
+static int verify_line(void *ctx, const char *line, size_t len)
 {
 	OWN(history_record_drop) struct history_record record = {0};
 	OWN(drop_free) char *key = NULL;
+	struct walk *w = ctx;
 	int r = history_line_read(line, len, NULL, &key, &record);
 
+	w->line++;
 	if (r == -EBADMSG) {
 		fault(w, w->line, "not a record of the history", ADVICE_LINE);
 		return 0;
@@ -503,26 +505,6 @@ static int verify_line(struct walk *w, const char *line, size_t len)
 	free(w->last_key);
 	w->last_key = STEAL(key);
 	return r;
-}
-
-static int verify_lines(struct walk *w, const char *text, size_t len)
-{
-	const char *end = text + len;
-
-	for (w->line = 2; text < end; w->line++) {
-		const char *newline = memchr(text, '\n', (size_t)(end - text));
-		int r;
-
-		if (newline == NULL) {
-			fault(w, w->line, "the file ends within this line", ADVICE_LINE);
-			return 0;
-		}
-		r = verify_line(w, text, (size_t)(newline - text));
-		if (r < 0)
-			return r;
-		text = newline + 1;
-	}
-	return 0;
 }
 
 /* 1: the lines can be read. 0: this version knows nothing of them. */
@@ -549,13 +531,17 @@ static int verify_header(struct walk *w, const char *text, size_t len)
 int history_verify(const char *text, size_t len, history_fault_fn *each, void *user,
 		   struct history_summary *ret)
 {
-	OWN(walk_drop) struct walk w = {.each = each, .user = user, .s.bytes = len};
+	OWN(walk_drop) struct walk w = {.each = each, .user = user, .s.bytes = len, .line = 1};
 	int r = verify_header(&w, text, len);
 
 	if (r > 0) {
 		const char *body = (const char *)memchr(text, '\n', len) + 1;
 
-		r = verify_lines(&w, body, len - (size_t)(body - text));
+		r = record_lines(body, len - (size_t)(body - text), verify_line, &w);
+	}
+	if (r == -EBADMSG) {
+		fault(&w, w.line + 1, "the file ends within this line", ADVICE_LINE);
+		r = 0;
 	}
 	if (r < 0)
 		return r;
