@@ -172,7 +172,7 @@ const struct config_key config_keys[] = {
 	    "Start-up without a readiness or startup probe ends this long after the start"),
 	FIXED("kubernetes.requestUpTime", CONFIG_DURATION, kubernetes.report.request_up_usec,
 	      0, DAY, "10m",
-	    "A request alone is raised when it should have been 10 % higher for this long"),
+	    "A request alone is raised once it should have been 10 % higher for this long"),
 	FIXED("kubernetes.requestDownTime", CONFIG_DURATION, kubernetes.report.request_down_usec,
 	      0, DAY, "30m",
 	    "A request alone is lowered once it should have been 10 % lower for this long"),
