@@ -47,7 +47,7 @@ static int carry_out(struct managed *m, const struct change *step, usec_t ret_to
 		count_raise(m->table, ret_took);
 	/* The brake is not stored by systemd, which holds the owner's memory.high. */
 	if (r == APPLY_DONE && knobs[step->knob].property != NULL && step->reason != REASON_BRAKE) {
-		originals_touch(m);
+		originals_set_touched(m, true);
 		property_request(m, step->knob == KNOB_MEM_MAX && !change_lowers(step));
 	}
 	return r;

@@ -259,7 +259,7 @@ static void property_send(struct managed *m)
 		return;
 	}
 	m->properties.sent_urgent = call == PROPERTY_CALL_URGENT;
-	originals_touch(m); /* PID 1 writes the properties into the files */
+	originals_set_touched(m, true); /* PID 1 writes the properties into the files */
 	if (is_new_headroom(m, &want, mask))
 		message_headroom(m, want.mem_max);
 	unit_props_merge(&m->properties.sent, &want, mask);

@@ -610,7 +610,7 @@ static void on_sending(void *ctx, void *pod, const struct report_patch *patch)
 		record_sent(m, item, k);
 		/* The spec leads: the kubelet may write it before we have written anything. */
 		if (sized)
-			originals_touch(m);
+			originals_set_touched(m, true);
 	}
 }
 

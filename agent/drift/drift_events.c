@@ -653,7 +653,7 @@ static void take_stored(struct managed *m)
 		persist_stored(m);
 	} else if (m->properties.stored.mem_max != b->props.mem_max) {
 		/* The property was sent by an earlier run of vscaled. */
-		originals_touch(m);
+		originals_set_touched(m, true);
 		property_take_over(m, UNIT_PROP_ALL);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What vscaled logs: one struct and one call for every kind of event_table.h. */
+/* What vscaled logs: one struct and one call for every kind of event_list.h. */
 #pragma once
 
 #include "agent/journal/event_log.h"

@@ -875,14 +875,9 @@ void originals_forget(struct managed *m)
 	m->originals.touched = false;
 }
 
-void originals_touch(struct managed *m)
+void originals_set_touched(struct managed *m, bool touched)
 {
-	m->originals.touched = true;
-}
-
-void originals_restored(struct managed *m)
-{
-	m->originals.touched = false;
+	m->originals.touched = touched;
 }
 
 void originals_set_trust(struct managed *m, enum originals_trust trust)

@@ -140,10 +140,9 @@ int persist_recommend(const struct records *records, const char *history_key,
 void originals_begin(struct managed *m, const struct baseline *record, bool touched);
 /* It is not managed any more, or was attached to a cgroup that is another one's. */
 void originals_forget(struct managed *m);
-/* vscaled has written to it, or another process will write what it sent. */
-void originals_touch(struct managed *m);
-/* They stand in the cgroup again. */
-void originals_restored(struct managed *m);
+/* true: vscaled has written to it, or another process will write what it sent; false: the originals
+ * stand in the cgroup again. */
+void originals_set_touched(struct managed *m, bool touched);
 void originals_set_trust(struct managed *m, enum originals_trust trust);
 
 /* --- a memory.high that a trial or the brake lowered: set back at the start and at the end */

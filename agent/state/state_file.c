@@ -531,17 +531,13 @@ static int read_fields(const struct record_layout *l, struct cursor *line, char 
 
 int record_read(const struct record_layout *l, const char *line, size_t len, void *ret)
 {
-	OWN(drop_free) char *record = calloc(1, l->size);
 	struct cursor c = {line, line + len};
 	int r;
 
-	if (record == NULL)
-		return -ENOMEM;
-	r = read_fields(l, &c, record);
+	memset(ret, 0, l->size);
+	r = read_fields(l, &c, ret);
 	if (r < 0)
-		record_clear(l, record);
-	else
-		memcpy(ret, record, l->size);
+		record_clear(l, ret);
 	return r;
 }
 

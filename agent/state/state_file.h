@@ -53,7 +53,7 @@ void record_write(FILE *f, const struct record_layout *l, const void *record);
 int record_encode(const struct record_layout *l, const void *items, size_t count, char **ret,
 		  size_t *ret_len);
 
-/* Reads a line without its newline. -EBADMSG or -ENOMEM; *ret is untouched then. */
+/* Reads a line without its newline. -EBADMSG or -ENOMEM; *ret is all 0 then. */
 int record_read(const struct record_layout *l, const char *line, size_t len, void *ret);
 
 /* Frees the names in a record and zeroes it. */

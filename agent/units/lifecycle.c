@@ -145,7 +145,7 @@ static void on_result(void *arg, const struct restore_result *result)
 	if (m != NULL && tried && !job->quiet)
 		message_restored(m, result);
 	if (m != NULL && tried && result->outcome != RESTORE_FAILED) {
-		originals_restored(m);
+		originals_set_touched(m, false);
 		boost_forget(m);
 		property_cancel(m);
 		note_what_stands(m);
