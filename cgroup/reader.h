@@ -45,3 +45,19 @@ int cg_read_outer(struct cg *c, uint32_t want, struct usage *ret);
  * has removed it from every epoll set: once reads have USAGE_MEM_EVENTS again, remove the event
  * source from its loop and add it again. */
 int cg_events_fd(struct cg *c);
+
+/* What a container may use beside its limits: CPUs, processes, swap. `cpuset.cpus` is empty unless
+ * the static CPU manager names CPUs, for all containers; crun names them at the second level alone
+ * (levels.h). */
+
+/* Is `cpuset.cpus` of either level set? -ENOENT: no cpuset controller here; else -errno. */
+int cg_has_cpus(struct cg *c, bool *ret);
+
+/* Processes and threads of the container, `pids.current`. Errors as above. */
+int cg_count_threads(struct cg *c, uint32_t *ret);
+
+/* Is `memory.swap.max` above 0? Errors as above. */
+int cg_may_swap(struct cg *c, bool *ret);
+
+/* How many CPUs it may run on: `cpuset.cpus.effective` of the innermost level. Errors as above. */
+int cg_count_cpus(struct cg *c, uint32_t *ret);

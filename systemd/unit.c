@@ -2,7 +2,6 @@
 #include "systemd/unit.h"
 #include "systemd/unit_queue.h"
 #include "systemd/unit_read.h"
-#include "systemd/unit_watch.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

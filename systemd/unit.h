@@ -5,7 +5,6 @@
 #pragma once
 
 #include "systemd/unit_conn.h"
-#include "systemd/unit_props.h"
 #include <systemd/sd-event.h>
 
 struct unit_bus;

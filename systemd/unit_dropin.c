@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systemd/unit_dropin.h"
-#include "systemd/drop.h"
+#include "systemd/unit_conn.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ static bool names_limit(const char *text, size_t size)
 
 static bool file_names_limit(int dir, const char *name)
 {
-	OWN(drop_fd) int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	OWN(unit_drop_fd) int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
 	char text[FILE_BYTES];
 	ssize_t n;
 
@@ -159,7 +159,7 @@ int unit_dropin_find(const char *root, const char *unit, uint32_t *ret)
 	if (unit_interface_of(unit) == NULL)
 		return -EINVAL;
 	for (size_t h = 0; h < ARRAY_SIZE(written); h++) {
-		OWN(drop_fd) int fd = -1;
+		OWN(unit_drop_fd) int fd = -1;
 		int r = open_folder(root, written[h], unit, O_PATH, &fd);
 
 		if (r == -ENOENT)
@@ -212,7 +212,7 @@ int unit_dropin_remove(const char *root, const char *unit, uint32_t mask)
 	if (unit_interface_of(unit) == NULL)
 		return -EINVAL;
 	for (size_t h = 0; h < ARRAY_SIZE(written); h++) {
-		OWN(drop_fd) int fd = -1;
+		OWN(unit_drop_fd) int fd = -1;
 		int r = open_folder(root, written[h], unit, O_PATH, &fd);
 
 		if (r == 0)
@@ -288,7 +288,7 @@ static int make_folder(const char *root, const char *unit, int *ret)
 /* Whole or not at all: systemd may read it at any moment. In /run, where nothing survives. */
 static int unit_dropin_replace(int dir, const char *file, const char *text)
 {
-	OWN(drop_fd) int fd = -1;
+	OWN(unit_drop_fd) int fd = -1;
 	char fresh[64];
 	size_t length = strlen(text);
 
@@ -310,7 +310,7 @@ int unit_dropin_write(const char *root, const char *unit, const struct unit_prop
 {
 	static const uint32_t needs[UNIT_DROPIN_ROWS] = {UNIT_PROP_CPU_QUOTA,
 							 UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH};
-	OWN(drop_fd) int dir = -1;
+	OWN(unit_drop_fd) int dir = -1;
 	char text[UNIT_DROPIN_TEXT];
 	int r;
 

@@ -18,8 +18,6 @@ struct unit_record {
 	struct unit_props props;
 };
 
-void unit_record_clear(struct unit_record *r);
-
 enum unit_read_what {
 	UNIT_READ_PROPS, /* the limits alone */
 	UNIT_READ_ALL,   /* and the unit's identity; active_state stays empty */
@@ -66,3 +64,29 @@ int unit_list_start(sd_bus *bus, struct unit_reader *rr, const struct unit_list_
 		    struct unit_list **ret);
 /* Ends it without calling done. NULL is fine. */
 void unit_list_free(struct unit_list *l);
+
+/* Which of PID 1's many signals matter here: the globs of the last listing and its result. */
+
+struct unit_seen {
+	char *name;
+	char active_state[16];
+	char invocation_id[33];
+};
+
+struct unit_watch {
+	char **patterns; /* ends with NULL */
+	struct unit_seen *seen;
+	size_t seen_count;
+};
+
+void unit_watch_clear(struct unit_watch *w);
+/* Copies; the old ones stay on failure. */
+int unit_watch_set_patterns(struct unit_watch *w, const char *const *patterns, size_t count);
+int unit_watch_set_seen(struct unit_watch *w, const struct unit_info *units, size_t count);
+
+/* Does a unit of this name belong to the listing? */
+bool unit_watch_concerns(const struct unit_watch *w, const char *unit);
+
+/* Does a PropertiesChanged of a unit hold something that the last listing does not? Property writes
+ * of vscaled cause this signal too, with nothing new in it. */
+bool unit_watch_changed(const struct unit_watch *w, sd_bus_message *m);

@@ -14,7 +14,6 @@
 #include "agent/manage/table.h"
 #include "agent/manage/wake.h"
 #include "agent/recorder/recorder.h"
-#include "cgroup/stuck.h"
 #include "cgroup/writer.h"
 #include <string.h>
 
@@ -195,7 +194,7 @@ void take_back_unused(struct unit_table *t, struct plan *plan)
 	}
 }
 
-/* Finds a writer of memory.max that is stuck in the kernel, and releases PID 1: cgroup/stuck.h. */
+/* Finds a writer of memory.max that is stuck in the kernel, and releases PID 1: cgroup/writer.h. */
 
 /* From one wake-up to the next, a tenth of a second: in a cgroup at its limit the kernel searches
  * for a process to kill far less often than in one whose writer is stuck in the kernel's loop. */

@@ -2,7 +2,7 @@
 /* vscale-backtest: reads the files, runs the policies over each, prints. */
 #include "agent/backtest/backtest_report.h"
 #include "agent/base/json.h"
-#include "agent/ctl/json.h"
+#include "agent/ctl/render.h"
 #include "agent/prometheus/prometheus.h"
 #include <assert.h>
 #include <errno.h>

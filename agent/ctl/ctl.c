@@ -1,18 +1,237 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/ctl/ctl.h"
+#include "agent/annotation/annotation.h"
 #include "agent/base/file.h"
 #include "agent/base/lock.h"
 #include "agent/base/process.h"
-#include "agent/config/config.h"
+#include "agent/ctl/client.h"
+#include "agent/ctl/render.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+/* The commands that query the daemon and print its answer. */
+
+/* Prints the answer as it is, or for people; frees it. */
+static int show(const struct ctl *c, int r, cJSON *answer,
+		void (*render)(const struct ctl *c, const cJSON *answer))
+{
+	if (r == CTL_OK && (c->output == OUTPUT_JSON || c->output == OUTPUT_YAML))
+		return json_print(c, answer);
+	if (r == CTL_OK)
+		render(c, answer);
+	cJSON_Delete(answer);
+	return r;
+}
+
+int ctl_status(const struct ctl *c)
+{
+	cJSON *status = NULL;
+	int r = client_call(c, "/v1/status", NULL, &status);
+
+	return show(c, r, status, render_status);
+}
+
+/* Leaves the containers of one namespace. */
+static void filter(cJSON *units, const char *namespace)
+{
+	for (int i = cJSON_GetArraySize(units) - 1; namespace && i >= 0; i--)
+		if (strcmp(json_text(cJSON_GetArrayItem(units, i), "namespace"), namespace) != 0)
+			cJSON_DeleteItemFromArray(units, i);
+}
+
+int ctl_list(const struct ctl *c)
+{
+	cJSON *answer = NULL;
+	int r = client_call(c, "/v1/units", NULL, &answer);
+
+	filter(cJSON_GetObjectItemCaseSensitive(answer, "units"), c->namespace);
+	return show(c, r, answer, render_list);
+}
+
+int ctl_explain(const struct ctl *c)
+{
+	cJSON *unit = NULL;
+	int r = client_call_name(c, "/v1/units/", c->arguments[0], &unit);
+
+	return show(c, r, unit, render_explain);
+}
+
+int ctl_config_show(const struct ctl *c)
+{
+	struct ctl yaml = *c;
+	cJSON *config = NULL;
+	int r = client_call(c, "/v1/config", NULL, &config);
+
+	/* The configuration is a YAML file: that is its table. */
+	if (yaml.output == OUTPUT_TABLE)
+		yaml.output = OUTPUT_YAML;
+	return r == CTL_OK ? json_print(&yaml, config) : r;
+}
+
+/* Asks for all units, or for the one named. */
+static int set_paused(const struct ctl *c, const char *path, const char *word)
+{
+	cJSON *body = cJSON_CreateObject();
+	cJSON *answer = NULL;
+	bool named = c->argument_count > 0;
+	int r;
+
+	if (named ? !cJSON_AddStringToObject(body, "name", c->arguments[0])
+		  : !cJSON_AddTrueToObject(body, "all")) {
+		cJSON_Delete(body);
+		return ctl_fail(c, CTL_ERROR, NULL, "out of memory");
+	}
+	r = client_call(c, path, body, &answer);
+	if (r == CTL_OK && named)
+		fprintf(c->out, "%s %s\n", word, c->arguments[0]);
+	else if (r == CTL_OK)
+		fprintf(c->out, "%s all, %" PRIu64 " units\n", word, json_amount(answer, "units"));
+	cJSON_Delete(answer);
+	cJSON_Delete(body);
+	return r;
+}
+
+int ctl_pause(const struct ctl *c)
+{
+	return set_paused(c, "/v1/pause", "paused");
+}
+
+int ctl_resume(const struct ctl *c)
+{
+	return set_paused(c, "/v1/resume", "resumed");
+}
+
+/* What the configuration takes from a unit that is sized now. NULL: nothing. */
+static const char *taken(const struct config *config, const cJSON *unit)
+{
+	const struct policy_rule *rule = config_rule_for(config, json_text(unit, "name"));
+
+	if (strcmp(json_text(unit, "kind"), unit_kind_names[UNIT_KIND_UNIT]) != 0 ||
+	    strcmp(json_text(unit, "mode"), mode_name(MODE_OFF)) == 0 ||
+	    strcmp(json_text(unit, "state"), unit_state_names[UNIT_UNMANAGED]) == 0)
+		return NULL;
+	if (rule == NULL)
+		return "it is not named";
+	if (rule->mode == MODE_OFF)
+		return "its mode is Off";
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		const char *blocked = json_text(json_object(unit, resource_names[r]), "hold");
+
+		if (!(rule->resources & (1u << r)) &&
+		    strcmp(blocked, blocked_reason_name(BLOCKED_NOT_CONTROLLED)) != 0)
+			return r == RESOURCE_CPU ? "cpu is not among its resources"
+						 : "memory is not among its resources";
+	}
+	return NULL;
+}
+
+/* Where the daemon runs. */
+static void print_handed_back(const struct ctl *c, const struct config *config)
+{
+	cJSON *answer = NULL;
+	const cJSON *unit;
+
+	if (client_probe(c->socket) < 0 || client_call(c, "/v1/units", NULL, &answer) != CTL_OK)
+		return;
+	cJSON_ArrayForEach (unit, cJSON_GetObjectItemCaseSensitive(answer, "units")) {
+		const char *why = taken(config, unit);
+
+		if (why != NULL)
+			fprintf(c->out, "a reload hands back %s: %s\n", json_text(unit, "name"),
+				why);
+	}
+	cJSON_Delete(answer);
+}
+
+int ctl_config_check(const struct ctl *c)
+{
+	const char *path = c->argument_count > 0 ? c->arguments[0] : c->config;
+	struct config_errors *errors = calloc(1, sizeof(*errors));
+	struct config config;
+	int r;
+
+	if (!errors)
+		return ctl_fail(c, CTL_ERROR, NULL, "out of memory");
+	r = annotation_load_config(path, &config, errors);
+	for (size_t i = 0; i < errors->count; i++)
+		fprintf(c->err, "%s\n", errors->text[i]);
+	if (errors->dropped > 0)
+		fprintf(c->err, "%s: %zu more errors\n", path, errors->dropped);
+	if (r < 0 && errors->count == 0)
+		ctl_fail(c, CTL_ERROR, NULL, "%s cannot be loaded", path);
+	free(errors);
+	if (r < 0)
+		return CTL_ERROR;
+	fprintf(c->out, "%s is valid; it names units in %zu rules", path, config.unit_count);
+	if (config.pod_rule_count > 0)
+		fprintf(c->out, " and pods in %zu", config.pod_rule_count);
+	fputc('\n', c->out);
+	print_handed_back(c, &config);
+	config_free(&config);
+	return CTL_OK;
+}
+
+/* The commands of vscalectl. */
+
+#define BACKTEST "vscale-backtest"
+
+/* The program stands beside this one, or on the path. It gets the words of this command line but
+ * for "backtest": getopt_long() has moved the options to the front. */
+static int start_backtest(const struct ctl *c)
+{
+	OWN(drop_free) char **words = calloc((size_t)c->words_count + 1, sizeof(*words));
+	int options = (int)(c->arguments - c->words) - 1;
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof self - sizeof BACKTEST);
+	char *slash = length > 0 ? memrchr(self, '/', (size_t)length) : NULL;
+
+	if (words == NULL)
+		return ctl_fail(c, CTL_ERROR, NULL, "%s", strerror(ENOMEM));
+	memcpy(words, c->words, (size_t)options * sizeof(*words));
+	memcpy(words + options, c->arguments, (size_t)c->argument_count * sizeof(*words));
+	words[0] = (char *)BACKTEST;
+	fflush(c->out);
+	if (slash != NULL) {
+		memcpy(slash + 1, BACKTEST, sizeof BACKTEST);
+		execv(self, words);
+	}
+	execvp(BACKTEST, words);
+	return ctl_fail(c, CTL_ERROR, "install it beside vscalectl", BACKTEST ": %s",
+			strerror(errno));
+}
+
+/* clang-format off */
+const struct ctl_command ctl_commands[] = {
+	{"status",       "",            "the daemon itself: configuration, state, host, cost",  OPTION_OUTPUT,               0, 0, ctl_status},
+	{"list",         "",            "every unit and container that is sized, one per line", OPTION_OUTPUT | OPTION_WIDE | OPTION_NAMESPACE, 0, 0, ctl_list},
+	{"top",          "",            "use inside limits, pressure and changes, live",         OPTION_TOP,                  0, 0, ctl_top},
+	{"explain",      "NAME",        "why a unit or container has its limits, and what comes next", OPTION_OUTPUT,               1, 1, ctl_explain},
+	{"report",       "[FILE...]",   "requests against use by workload, and what is reclaimable", OPTION_OUTPUT | OPTION_WIDE | OPTION_NAMESPACE | OPTION_SHEET, 0, INT_MAX, ctl_report},
+	{"pause",        "[NAME]",      "stop changing the limits of one, or of all",       0,                           0, 1, ctl_pause},
+	{"resume",       "[NAME]",      "change limits again, after pause or restore",                                0,                           0, 1, ctl_resume},
+	{"restore",      "--all|NAME",  "restore the original limits, also without the daemon",  OPTION_ALL | OPTION_FORCE | OPTION_OUTPUT, 0, 1, ctl_restore},
+	{"lift",         "",            "remove a memory.high that a killed daemon has left",   0,                           0, 0, ctl_lift},
+	{"doctor",       "",            "what this host lacks, and how to provide it",             OPTION_OUTPUT,               0, 0, ctl_doctor},
+	{"config check", "[FILE]",      "whether a configuration is valid",                     0,                           0, 1, ctl_config_check},
+	{"config show",  "",            "the configuration in effect",                          OPTION_OUTPUT,               0, 0, ctl_config_show},
+	{"backtest",     "FILE...",     "what each policy would have cost on recorded use",     OPTION_OUTPUT | OPTION_BACKTEST | OPTION_PAGE, 1, INT_MAX, start_backtest},
+	{"history",      "NAME",        "use and limits of the last hours as charts; --verify: check the stored history", OPTION_OUTPUT | OPTION_VERIFY | OPTION_RECORDING | OPTION_PAGE, 0, 1, ctl_history},
+	{"record dump",  "[NAME]",      "contents of the flight recorder: all containers, or each record of one", OPTION_OUTPUT | OPTION_RECORDING | OPTION_CSV, 0, 1, ctl_record_dump},
+	{"record replay", "[NAME]",     "repeat the recorded calls of the laws, and compare the decisions", OPTION_OUTPUT | OPTION_RECORDING, 0, 1, ctl_record_replay},
+	{"import vpa",   "[FILE]",      "read the history of the Vertical Pod Autoscaler; the daemon must not run", OPTION_OUTPUT | OPTION_IMPORT | OPTION_FORCE, 0, 1, ctl_import_vpa},
+	{"version",      "",            "the version of vscalectl",                             0,                           0, 0, ctl_version},
+	{"help",         "",            "this text",                                            0,                           0, 0, ctl_help},
+	{0},
+};
+/* clang-format on */
 
 /* Values of getopt_long() from here on are rows of option_infos. */
 #define LETTERS 256

@@ -2,7 +2,6 @@
 /* vscalectl: the command line and the commands. */
 #pragma once
 
-#include "policy/base/base.h"
 #include "policy/types/profile.h"
 #include <cjson/cJSON.h>
 #include <stdbool.h>

@@ -3,11 +3,8 @@
 #include "agent/annotation/annotation.h"
 #include "agent/base/file.h"
 #include "agent/base/listen.h"
-#include "agent/config/config.h"
 #include "agent/ctl/client.h"
-#include "agent/ctl/json.h"
 #include "agent/ctl/render.h"
-#include "agent/kube/model/decode.h"
 #include "agent/kube/model/encode.h"
 #include "cgroup/kubepods.h"
 #include <ctype.h>

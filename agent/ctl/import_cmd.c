@@ -2,12 +2,10 @@
 /* vscalectl import vpa: history of the Vertical Pod Autoscaler into the node's history file. */
 #include "agent/base/file.h"
 #include "agent/base/lock.h"
-#include "agent/ctl/json.h"
+#include "agent/ctl/render.h"
 #include "agent/kube/model/names.h"
 #include "agent/kube/model/vpa_export.h"
 #include "agent/state/history_file.h"
-#include "agent/state/state_file.h"
-#include "policy/types/profile.h"
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

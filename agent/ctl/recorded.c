@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscalectl history and record: what the node's files hold of containers. */
 #include "agent/base/escape.h"
-#include "agent/ctl/ctl.h"
-#include "agent/ctl/json.h"
 #include "agent/ctl/render.h"
 #include "agent/state/flight_file.h"
 #include "agent/state/history_file.h"
 #include "agent/view/chart.h"
-#include "agent/view/human.h"
-#include "policy/types/reason.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <langinfo.h>

@@ -3,9 +3,6 @@
 #include "agent/ctl/report.h"
 #include "agent/base/json.h"
 #include "agent/ctl/client.h"
-#include "agent/ctl/render.h"
-#include "agent/view/view.h"
-#include "policy/base/base.h"
 #include "policy/base/quantity.h"
 #include <errno.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * up by workload. */
 #pragma once
 
-#include "agent/ctl/json.h"
+#include "agent/ctl/render.h"
 
 /* Adds the answers of a text, one after the other, to `all`: an array of them. A line "# NAME"
  * names the answer after it. What is no answer is named on c->err and left out, up to the next line

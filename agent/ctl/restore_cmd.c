@@ -2,7 +2,7 @@
 /* restore and lift: over the socket while the daemon runs, else by this program itself. */
 #include "agent/base/lock.h"
 #include "agent/ctl/client.h"
-#include "agent/ctl/json.h"
+#include "agent/ctl/render.h"
 #include "agent/restore/restore.h"
 #include "cgroup/discover.h"
 #include <errno.h>

@@ -22,7 +22,8 @@ const char *const top_sort_names[TOP_SORT_COUNT] = {
 	[TOP_SLACK] = "slack", [TOP_AGE] = "age",       [TOP_NAME] = "name",
 };
 
-bool top_sort_key(int key, enum top_sort *ret)
+/* The key that sorts so: c, m, p, s, a, n. false: no such key. */
+static bool top_sort_key(int key, enum top_sort *ret)
 {
 	for (int i = 0; i < TOP_SORT_COUNT; i++) {
 		if (top_sort_names[i][0] == key) {
@@ -112,7 +113,8 @@ static bool passes(const cJSON *unit, const char *filter)
 	return filter[0] == '\0' || strstr(json_text(unit, "name"), filter) != NULL;
 }
 
-size_t top_count(const cJSON *answer, const char *filter)
+/* How many units pass the filter. */
+static size_t top_count(const cJSON *answer, const char *filter)
 {
 	const cJSON *unit;
 	size_t count = 0;

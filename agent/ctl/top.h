@@ -22,10 +22,6 @@ struct top_view {
 
 extern const char *const top_sort_names[TOP_SORT_COUNT];
 
-/* The key that sorts so: c, m, p, s, a, n. false: no such key. */
-bool top_sort_key(int key, enum top_sort *ret);
-/* How many units pass the filter. */
-size_t top_count(const cJSON *answer, const char *filter);
 /* Writes the lines to c->out, each ended by end_of_line. status may be NULL. -ENOMEM. */
 int top_frame(const struct ctl *c, const cJSON *answer, const cJSON *status,
 	      const struct top_view *v, const char *end_of_line);

@@ -15,7 +15,7 @@
 #include "agent/pod/pods.h"
 #include "agent/recorder/recorder.h"
 #include "agent/units/units.h"
-#include "cgroup/stuck.h"
+#include "cgroup/writer.h"
 #include "systemd/notify.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/manage/above.h"
 #include "cgroup/reader.h"
-#include "cgroup/stuck.h"
+#include "cgroup/writer.h"
 #include "policy/base/base.h"
 #include <stdlib.h>
 #include <string.h>

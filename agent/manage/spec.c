@@ -6,7 +6,7 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
-#include "cgroup/cpuset.h"
+#include "cgroup/reader.h"
 #include "cgroup/writer.h"
 #include "policy/base/base.h"
 

@@ -9,7 +9,7 @@
 #include "agent/manage/spec.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_spec.h"
-#include "cgroup/cpuset.h"
+#include "cgroup/reader.h"
 #include "cgroup/writer.h"
 
 /* The first update of a container comes seconds after its start. */

@@ -4,8 +4,8 @@
 #include "agent/view/human.h"
 #include "cgroup/kubepods.h"
 #include "cgroup/writer.h"
+#include "systemd/unit_conn.h"
 #include "systemd/unit_dropin.h"
-#include "systemd/unit_sync.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

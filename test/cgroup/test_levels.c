@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A scope whose processes run in a child of it, as crun makes them: read and written as one. */
-#include "cgroup/cpuset.h"
 #include "cgroup/levels.h"
-#include "cgroup/stuck.h"
+#include "cgroup/reader.h"
 #include "cgroup/watch.h"
 #include "cgroup/writer.h"
 #include "test/check.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The calls that wait, against a scripted PID 1 in a child process; and the drop-in files. */
 #include "peer.h"
+#include "systemd/unit_conn.h"
 #include "systemd/unit_dropin.h"
-#include "systemd/unit_sync.h"
 #include "test/check.h"
 #include <errno.h>
 #include <fcntl.h>

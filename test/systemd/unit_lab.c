@@ -3,8 +3,8 @@
 #include "agent/journal/event.h"
 #include "systemd/notify.h"
 #include "systemd/unit.h"
+#include "systemd/unit_conn.h"
 #include "systemd/unit_dropin.h"
-#include "systemd/unit_sync.h"
 #include "test/check.h"
 #include <errno.h>
 #include <fcntl.h>

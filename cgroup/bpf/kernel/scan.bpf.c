@@ -7,7 +7,6 @@
  *
  * The walk holds cgroup_mutex, so no cgroup and no controller goes away under it. */
 #include "cgroup/bpf/kernel/scan.h"
-#include "cgroup/bpf/kernel/kernel.h"
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
