@@ -66,16 +66,6 @@ static void block(struct draft *d, enum report_block why, usec_t again)
 	d->ret->again = again;
 }
 
-static bool leads(const struct draft *d)
-{
-	if (d->f->restoring)
-		return false;
-	for (size_t i = 0; i < d->f->container_count; i++)
-		if (draft_leads(d, i))
-			return true;
-	return false;
-}
-
 /* Does the room that the node lacks hold back a lead of memory that is managed? */
 static bool lacks_room(const struct draft *d)
 {
@@ -188,14 +178,6 @@ static bool within_interval(struct draft *d)
 	return false;
 }
 
-static bool any_growing(const struct report_facts *f)
-{
-	for (size_t i = 0; i < f->container_count; i++)
-		if (f->containers[i].growing)
-			return true;
-	return false;
-}
-
 /* Must the spec still get an original memory limit, which use holds back? A server that accepts no
  * lower limit keeps the higher one for good. */
 static bool original_is_due(const struct draft *d)
@@ -283,11 +265,13 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 		return;
 	}
 	d.back = f->restoring || (goes_down(s) && now >= s->back_until);
-	d.growing = any_growing(f);
 	d.lower_at = report_lower_at(s, f);
 	d.ahead_usec = report_ahead(t, n, f, now);
 	d.ahead_usec >>= 2 * MIN(s->lead_cuts, (uint32_t)LEAD_CUTS_MAX);
-	d.leads = leads(&d);
+	for (size_t i = 0; i < f->container_count; i++) {
+		d.growing |= f->containers[i].growing;
+		d.leads |= !f->restoring && draft_leads(&d, i);
+	}
 	ret->drafted = !held_back(&d);
 	sends = ret->drafted && drafted(&d);
 	ret->short_of_room = d.short_of_room && !f->room_unknown;

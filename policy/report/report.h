@@ -277,8 +277,7 @@ struct report_state {
 	uint64_t cut_generation; /* of the spec when the cut became due */
 	struct report_contest contest;
 	uint64_t generation; /* as last seen; before 1.33 pods have none: always 0 */
-	uint64_t observed;
-	uint32_t fact_bits; /* of the conditions as last seen */
+	uint64_t facts;      /* conditions and observed generation as last seen */
 	uint32_t conflicts;
 	uint32_t failures; /* in a row */
 	size_t count;

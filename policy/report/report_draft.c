@@ -88,17 +88,6 @@ uint64_t draft_floor(const struct draft *d, size_t i)
 	return draft_lacks_room(d, i) ? floor : MIN(floor, draft_most(d, i, RESOURCE_MEMORY));
 }
 
-bool draft_bound(const struct draft *d, size_t i)
-{
-	const struct report_memory *m = &d->s->container[i];
-	bool paused = report_lead_paused(d->s, d->now) && !report_lead_may_land(d->s, d->f, d->now);
-	/* A refused request is no bound of the limit. */
-	bool refused = d->now < m->ceiling_until[RESOURCE_MEMORY] &&
-		       m->ceiling.limit[RESOURCE_MEMORY] != LIMIT_MAX;
-
-	return !d->f->restoring && (paused || refused || draft_lacks_room(d, i));
-}
-
 /* A Guaranteed pod's request is its limit. */
 static bool requests_ours(const struct report_facts *f)
 {
@@ -294,6 +283,32 @@ static bool request_waits(struct draft *d, const struct report_resource *x, uint
 	return d->now < due;
 }
 
+/* May a container with resizePolicy RestartContainer be restarted now, for the limit that its facts
+ * ask for? */
+static bool restart_due(const struct draft *d, size_t i)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
+	usec_t last = d->s->container[i].restart_at;
+
+	/* Only the spec shows a restart that an earlier agent process asked for. */
+	if (last == 0 && x->spec_limit != x->original_limit)
+		last = d->s->seen_at;
+	return x->restart && x->managed && x->restart_to > x->spec_limit && !d->back && !x->back &&
+	       limits_ours(d->f) &&
+	       (last == 0 || d->now >= add_sat(last, d->t->restart_every_usec));
+}
+
+/* Must its limit go back? Only after the kubelet reported a higher one as infeasible: it did not
+ * restart the container then, and does not for the value that it has carried out before. */
+static bool restart_undone(const struct draft *d, size_t i)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
+
+	return goes_down(d->s) && d->f->pending_infeasible && x->restart && x->managed &&
+	       limits_ours(d->f) && !(d->s->container[i].theirs & RESOURCES_MEMORY) &&
+	       d->s->container[i].good.limit[RESOURCE_MEMORY] < x->spec_limit;
+}
+
 /* The kubelet restarts the container for it: no lease, and room for the time until the next one. */
 static bool draft_restart(struct draft *d, size_t i)
 {
@@ -447,6 +462,16 @@ static bool draft_covers_pod(struct draft *d)
 		draft_follow(d, x, &d->want[i]);
 	}
 	return lack == 0;
+}
+
+/* Is the request what the kubelet has carried out already, so that it writes nothing? */
+static bool restart_replays_nothing(const struct draft *d)
+{
+	for (size_t i = 0; i < d->f->container_count; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++)
+			if (!report_equal(&d->want[i], &d->s->container[i].good, r))
+				return false;
+	return goes_down(d->s) && d->f->pending_infeasible;
 }
 
 /* No memory limit in the request may land below use: a replay writes all of them. */

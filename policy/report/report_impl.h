@@ -32,7 +32,7 @@ static inline bool limits_ours(const struct report_facts *f)
 }
 
 /* Is this resource ever sent to the API server? A resource that restarts its container has rules of
- * its own (report_state.c). */
+ * its own (report_draft.c). */
 static inline bool ratifiable(const struct report_resource *x)
 {
 	return x->managed && !x->restart;
@@ -111,29 +111,12 @@ bool report_refuse_first(const struct report_tuning *t, struct report_state *s,
  * be accepted now. */
 void report_forget_refusals(struct report_state *s, bool memory);
 
-/* When a container may be restarted for more memory. */
-/* May the container be restarted now for the limit that its facts ask for? */
-bool restart_due(const struct draft *d, size_t i);
-/* Must its limit go back? Only after the kubelet reported a higher one as infeasible: it did not
- * restart the container then, and does not for the value that it has carried out before. */
-bool restart_undone(const struct draft *d, size_t i);
-/* Is the request what the kubelet has carried out already, so that it writes nothing? */
-bool restart_replays_nothing(const struct draft *d);
 /* How often a refused lead is tried again with less headroom. */
 #define LEAD_CUTS_MAX 2
 
-/* An external writer lowered a memory limit. Returns REPORT_CHANGE_CONTESTED when that is too
- * often.
- */
-uint32_t contest_lowered(const struct report_tuning *t, struct report_state *s, usec_t now);
-
-/* Is its memory limit in the spec still too low for the pause to end? Headroom is enough until half
- * of it is used. */
-bool contest_low(const struct report_tuning *t, const struct report_memory *m,
-		 const struct report_container *c, usec_t now);
-/* The external writer gave in: no memory limit of the spec is low. The pause ends; the next one is
- * longer all the same. */
-void contest_ended(struct report_state *s, usec_t now);
+/* --- report_observe.c */
+/* A request is sent; counts one that raises again what an external writer lowered. */
+void contest_answered(struct report_state *s, const struct report_patch *patch, usec_t now);
 
 /* --- report_lead.c */
 /* Has this container's memory limit to be raised in the spec before use gets there? */
@@ -147,15 +130,14 @@ usec_t report_lower_at(const struct report_state *s, const struct report_facts *
  * overtake must be withdrawn. */
 bool report_lead_refused(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now);
-/* Are leads paused after refusals? */
-bool report_lead_paused(const struct report_state *s, usec_t now);
-/* May the kubelet still write the limit in the spec later, when use has passed it? Then the pause
- * does not hold back a lead with the least headroom, unless the server refused that too. */
-bool report_lead_may_land(const struct report_state *s, const struct report_facts *f, usec_t now);
 /* Does the spec hold headroom, sent by a lead, that the kubelet has not carried out? */
 bool report_lead_waits(const struct report_state *s, const struct report_facts *f);
 /* Is a CPU value that vscaled raised pending too, which may be the cause? */
 bool report_cpu_waits(const struct report_state *s);
+/* Is a condition one of the last request? One of the generation before says nothing about it. Where
+ * the server does not report the observed generation, it counts after up_interval_usec. */
+bool report_is_current(const struct report_tuning *t, const struct report_state *s,
+		       const struct report_facts *f, usec_t now);
 /* Is a condition set on headroom, with no CPU value of vscaled as a possible cause? */
 bool report_lead_stuck(const struct report_tuning *t, const struct report_state *s,
 		       const struct report_facts *f, usec_t now);

@@ -82,7 +82,8 @@ usec_t report_ahead(const struct report_tuning *t, const struct report_node *n,
 	return is_final(n, f, now) ? MIN(t->ahead_usec, final) : t->ahead_usec;
 }
 
-bool report_lead_paused(const struct report_state *s, usec_t now)
+/* Are leads paused after refusals? */
+static bool is_paused(const struct report_state *s, usec_t now)
 {
 	return now < s->lead_until && s->lead_cuts > LEAD_CUTS_MAX;
 }
@@ -162,6 +163,39 @@ static bool outgrows_spec(const struct draft *d, size_t i)
 	       (use >= scale_permille(spec, LEAD_FROM_PERMILLE) || add_sat(use, soon) >= spec);
 }
 
+/* An external writer's limit, or one that restarts its container, is no headroom. */
+static bool headroom_waits(const struct report_state *s, const struct report_facts *f)
+{
+	for (size_t i = 0; i < report_count_of(s, f); i++) {
+		const struct report_memory *m = &s->container[i];
+
+		if (!(m->theirs & RESOURCES_MEMORY) &&
+		    !f->containers[i].resource[RESOURCE_MEMORY].restart &&
+		    m->known.limit[RESOURCE_MEMORY] > m->good.limit[RESOURCE_MEMORY])
+			return true;
+	}
+	return false;
+}
+
+/* May the kubelet still write the limit in the spec later, when use has passed it? Then the pause
+ * does not hold back a lead with the least headroom, unless the server refused that too. */
+static bool may_land_later(const struct report_state *s, const struct report_facts *f, usec_t now)
+{
+	return is_stuck(s) && headroom_waits(s, f) && now >= s->least_until &&
+	       (f->pending_deferred || f->progress_error);
+}
+
+bool draft_bound(const struct draft *d, size_t i)
+{
+	const struct report_memory *m = &d->s->container[i];
+	bool paused = is_paused(d->s, d->now) && !may_land_later(d->s, d->f, d->now);
+	/* A refused request is no bound of the limit. */
+	bool refused = d->now < m->ceiling_until[RESOURCE_MEMORY] &&
+		       m->ceiling.limit[RESOURCE_MEMORY] != LIMIT_MAX;
+
+	return !d->f->restoring && (paused || refused || draft_lacks_room(d, i));
+}
+
 /* A replay writes every limit of the spec, so the limit there must be raised before use comes near
  * it. To wait while memory grows would be the greater danger. */
 bool draft_leads(const struct draft *d, size_t i)
@@ -212,29 +246,9 @@ bool report_lead_refused(const struct report_tuning *t, struct report_state *s,
 	return true;
 }
 
-/* An external writer's limit, or one that restarts its container, is no headroom. */
-static bool headroom_waits(const struct report_state *s, const struct report_facts *f)
-{
-	for (size_t i = 0; i < report_count_of(s, f); i++) {
-		const struct report_memory *m = &s->container[i];
-
-		if (!(m->theirs & RESOURCES_MEMORY) &&
-		    !f->containers[i].resource[RESOURCE_MEMORY].restart &&
-		    m->known.limit[RESOURCE_MEMORY] > m->good.limit[RESOURCE_MEMORY])
-			return true;
-	}
-	return false;
-}
-
 bool report_lead_waits(const struct report_state *s, const struct report_facts *f)
 {
 	return s->lead != LEAD_NONE && headroom_waits(s, f);
-}
-
-bool report_lead_may_land(const struct report_state *s, const struct report_facts *f, usec_t now)
-{
-	return is_stuck(s) && headroom_waits(s, f) && now >= s->least_until &&
-	       (f->pending_deferred || f->progress_error);
 }
 
 bool report_cpu_waits(const struct report_state *s)
@@ -251,15 +265,20 @@ bool report_cpu_waits(const struct report_state *s)
 	return false;
 }
 
+bool report_is_current(const struct report_tuning *t, const struct report_state *s,
+		       const struct report_facts *f, usec_t now)
+{
+	if (f->observed_generation == 0)
+		return now - MAX(s->sent_at, s->seen_at) >= t->up_interval_usec;
+	return f->observed_generation >= s->generation;
+}
+
 bool report_lead_stuck(const struct report_tuning *t, const struct report_state *s,
 		       const struct report_facts *f, usec_t now)
 {
-	bool current = f->observed_generation == 0 ? now - s->sent_at >= t->up_interval_usec
-						   : f->observed_generation >= s->generation;
+	bool condition = f->pending_deferred || f->pending_infeasible || f->progress_error;
 
-	if (!f->pending_deferred && !f->pending_infeasible && !f->progress_error)
-		return false;
-	return current && report_lead_waits(s, f) &&
+	return condition && report_is_current(t, s, f, now) && report_lead_waits(s, f) &&
 	       (f->condition_resources == RESOURCES_MEMORY || !report_cpu_waits(s));
 }
 
@@ -292,8 +311,7 @@ uint32_t report_lead_cut(const struct report_tuning *t, struct report_state *s,
 
 	if (s->lead == LEAD_PENDING)
 		s->lead = LEAD_STUCK;
-	if (report_lead_paused(s, now) ||
-	    cut_goes_on(s, hopeless || s->lead_cuts >= LEAD_CUTS_MAX, now))
+	if (is_paused(s, now) || cut_goes_on(s, hopeless || s->lead_cuts >= LEAD_CUTS_MAX, now))
 		return 0;
 	/* After the pause the least headroom is tried once. */
 	if (s->lead_cuts > LEAD_CUTS_MAX && s->lead == LEAD_STUCK && !hopeless) {

@@ -38,11 +38,73 @@ uint32_t report_foreign_values(const struct report_state *s, const struct report
 	return foreign;
 }
 
-static uint32_t bits_of(const struct report_facts *f)
+/* --- an external writer that keeps lowering the spec's memory limit below what is needed --- */
+
+/* At most this many leads answer it at once within this time. */
+#define ANSWERS_MAX  3
+#define ANSWERS_USEC (10 * USEC_PER_MIN)
+/* After each pause one lead is sent. Without a further change for this long the contest is over. */
+#define CONTEST_QUIET (10 * USEC_PER_MIN)
+
+bool report_contested(const struct report_state *s, usec_t now)
 {
-	return (uint32_t)(f->pending_deferred | f->pending_infeasible << 1 | f->in_progress << 2 |
-			  f->progress_error << 3 | f->echoed << 4);
+	return now < s->contest.until;
 }
+
+void contest_answered(struct report_state *s, const struct report_patch *patch, usec_t now)
+{
+	struct report_contest *c = &s->contest;
+
+	if (!c->lowered || !patch->leads)
+		return;
+	c->lowered = false;
+	if (c->answers == 0 || now - c->since >= ANSWERS_USEC) {
+		c->answers = 0;
+		c->since = now;
+	}
+	c->answers++;
+}
+
+/* An external writer lowered a memory limit. Returns REPORT_CHANGE_CONTESTED when that is too
+ * often.
+ */
+static uint32_t contest_lowered(const struct report_tuning *t, struct report_state *s, usec_t now)
+{
+	struct report_contest *c = &s->contest;
+	bool first;
+
+	if (c->pause_usec != 0 && now >= add_sat(c->until, CONTEST_QUIET))
+		*c = (struct report_contest){0};
+	c->lowered = true;
+	if (now < c->until ||
+	    (c->pause_usec == 0 && (c->answers < ANSWERS_MAX || now - c->since >= ANSWERS_USEC)))
+		return 0;
+	first = c->pause_usec == 0;
+	c->pause_usec = first ? t->up_interval_usec : MIN(2 * c->pause_usec, t->small_usec);
+	c->until = add_sat(now, c->pause_usec);
+	return first ? REPORT_CHANGE_CONTESTED : 0;
+}
+
+/* Is its memory limit in the spec still too low for the pause to end? Headroom is enough until half
+ * of it is used. */
+static bool contest_low(const struct report_tuning *t, const struct report_memory *m,
+			const struct report_container *c, usec_t now)
+{
+	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
+	usec_t covers = report_covers(t, m, c, t->ahead_usec, now);
+
+	return ratifiable(x) && x->spec_limit < report_memory_floor(t, covers / 2, c);
+}
+
+/* The external writer gave in: no memory limit of the spec is low. The pause ends; the next one is
+ * longer all the same. */
+static void contest_ended(struct report_state *s, usec_t now)
+{
+	s->contest.until = MIN(s->contest.until, now);
+	s->contest.lowered = false;
+}
+
+/* --- what is seen --- */
 
 /* The kubelet computes CPU from quota and shares, which may be a millicore off. */
 static uint64_t carried_value(size_t r, uint64_t reported, uint64_t spec, uint64_t unreported)
@@ -238,8 +300,7 @@ static bool is_overdue(const struct report_tuning *t, const struct report_state 
 	return s->deferred_since != 0 && now - s->deferred_since >= t->deferred_usec;
 }
 
-/* A condition of the generation before says nothing about this one. Where the server does not
- * report the observed generation, a condition counts after up_interval_usec. */
+/* Is a condition set on the last request, which is to go back? */
 static bool condemned(const struct report_tuning *t, const struct report_state *s,
 		      const struct report_facts *f, usec_t now)
 {
@@ -248,11 +309,8 @@ static bool condemned(const struct report_tuning *t, const struct report_state *
 	bool waits = f->pending_deferred &&
 		     ((report_lead_waits(s, f) && report_cpu_waits(s)) || is_overdue(t, s, now));
 
-	if (!f->pending_infeasible && !f->progress_error && !waits)
-		return false;
-	if (f->observed_generation == 0)
-		return now - s->since >= t->up_interval_usec;
-	return f->observed_generation >= s->generation;
+	return (f->pending_infeasible || f->progress_error || waits) &&
+	       report_is_current(t, s, f, now);
 }
 
 /* No ceiling is below what the former spec is raised to: use, and the room of a limit in a request.
@@ -400,7 +458,10 @@ static uint32_t overtaken(struct report_state *s, const struct report_facts *f, 
 uint32_t report_observed(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now)
 {
-	uint32_t changes = 0, bits = bits_of(f);
+	uint32_t changes = 0;
+	uint64_t facts = f->observed_generation << 5 | f->pending_deferred |
+			 f->pending_infeasible << 1 | f->in_progress << 2 | f->progress_error << 3 |
+			 f->echoed << 4;
 
 	/* The watch lags behind an answer. */
 	if (f->generation < s->generation)
@@ -412,13 +473,11 @@ uint32_t report_observed(const struct report_tuning *t, struct report_state *s,
 	else if (spec_moved(s, f))
 		changes |= new_spec(t, s, f, now);
 	/* Each step of the kubelet may have replaced values, old ones among them. */
-	if (!s->under_way && s->carry == CARRY_WAITS &&
-	    (bits != s->fact_bits || f->observed_generation != s->observed))
+	if (!s->under_way && s->carry == CARRY_WAITS && facts != s->facts)
 		changes |= REPORT_CHANGE_VERIFY;
 	for (size_t i = 0; i < report_count_of(s, f); i++)
 		note_owners(&s->container[i], &f->containers[i]);
-	s->fact_bits = bits;
-	s->observed = f->observed_generation;
+	s->facts = facts;
 	if (!s->under_way)
 		changes |= follow(t, s, f, now);
 	return changes;

@@ -58,6 +58,24 @@ static void test_carried_out_late(void)
 	}
 }
 
+/* Where the server does not report the observed generation (1.33), a resize that stays deferred is
+ * withdrawn as well, however often the pod is seen. */
+static void test_deferred_on_an_old_server(void)
+{
+	WITH(g)
+	{
+		unsigned seconds = 0;
+
+		defer(&g, RESOURCES_CPU);
+		g.f.observed_generation = 0;
+		do {
+			g.now += S;
+			seconds++;
+		} while (!(rig_observe(&g) & REPORT_CHANGE_REFUSED) && seconds < 600);
+		CHECK_EQ(seconds, 300);
+	}
+}
+
 /* A deferred resize is replaced by another one, which is deferred too: it has a time of its own. */
 static void test_deferred_again(void)
 {
@@ -432,6 +450,7 @@ int main(void)
 	test_deferred_is_waited_for();
 	test_carried_out_late();
 	test_deferred_again();
+	test_deferred_on_an_old_server();
 	test_deferred_is_withdrawn(false);
 	test_deferred_is_withdrawn(true);
 	test_deferred_of_others();
