@@ -335,45 +335,36 @@ void event_log_time(struct event_log *l, usec_t boot_usec, usec_t real_usec)
 	l->real_usec = real_usec;
 }
 
-struct fields {
-	struct iovec iov[FIXED_FIELDS + EVENT_VALUE_COUNT];
-	int count;
-	char buf[EVENT_LINE_SIZE];
-	size_t used;
-};
-
-static void add_field(struct fields *f, const char *name, const char *value)
+/* Cut where the buffer ends: better short than not at all. */
+static void add_field(struct iovec *ret, struct text *t, const char *name, const char *value)
 {
-	size_t left = sizeof f->buf - f->used;
-	int n = snprintf(f->buf + f->used, left, "%s=%s", name, value);
+	size_t from = t->used;
 
-	if (n < 0)
-		return;
-	if ((size_t)n >= left)
-		n = (int)left - 1; /* cut: better short than not at all */
-	f->iov[f->count++] = (struct iovec){f->buf + f->used, (size_t)n};
-	f->used += (size_t)n;
+	text_add_string(t, name);
+	text_add_string(t, "=");
+	text_add_string(t, value);
+	*ret = (struct iovec){t->buf + from, t->used - from};
 }
 
 static void send_journal(const struct event_record *e, const char *message)
 {
 	const struct event_info *info = &event_table[e->kind];
-	char id[SD_ID128_STRING_MAX], priority[12];
-	struct fields f;
+	struct iovec iov[FIXED_FIELDS + EVENT_VALUE_COUNT];
+	char id[SD_ID128_STRING_MAX], priority[12], buf[EVENT_LINE_SIZE];
+	struct text t = text_over(buf, sizeof buf);
+	int n = 0;
 
-	f.count = 0;
-	f.used = 0;
 	snprintf(priority, sizeof priority, "%d", info->priority);
-	add_field(&f, "MESSAGE", message);
-	add_field(&f, "MESSAGE_ID", sd_id128_to_string(info->id, id));
-	add_field(&f, "PRIORITY", priority);
-	add_field(&f, "SYSLOG_IDENTIFIER", "vscaled");
-	add_field(&f, "VSCALED_EVENT", info->name);
+	add_field(&iov[n++], &t, "MESSAGE", message);
+	add_field(&iov[n++], &t, "MESSAGE_ID", sd_id128_to_string(info->id, id));
+	add_field(&iov[n++], &t, "PRIORITY", priority);
+	add_field(&iov[n++], &t, "SYSLOG_IDENTIFIER", "vscaled");
+	add_field(&iov[n++], &t, "VSCALED_EVENT", info->name);
 	for (size_t i = 0; i < EVENT_VALUE_COUNT; i++)
 		if (e->values[i].exact)
-			add_field(&f, event_values[i].field, e->values[i].exact);
+			add_field(&iov[n++], &t, event_values[i].field, e->values[i].exact);
 	/* There is no other place to report a failure to. */
-	(void)sd_journal_sendv(f.iov, f.count);
+	(void)sd_journal_sendv(iov, n);
 }
 
 static void send_line(const struct event_log *l, const struct event_record *e)

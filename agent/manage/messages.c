@@ -277,6 +277,9 @@ void message_save(const char *file, int result, int *last)
 void message_restored(struct managed *m, const struct restore_result *result)
 {
 	const struct limits *from = &result->from, *to = &result->to;
+	enum event_kind kind = result->outcome == RESTORE_LEFT     ? EVENT_RESTORE_LEFT
+			       : result->outcome == RESTORE_FAILED ? EVENT_LIMIT_REFUSED
+								   : EVENT_RESTORED;
 	struct event e = {
 		.who = message_who(m),
 		.resource = RESOURCE_MEMORY,
@@ -286,15 +289,10 @@ void message_restored(struct managed *m, const struct restore_result *result)
 	};
 
 	message_summed(m, true);
-	if (result->outcome == RESTORE_LEFT) {
+	if (kind != EVENT_RESTORED)
 		e.detail = result->detail;
-		event_write(EVENT_RESTORE_LEFT, &e);
-	} else if (result->outcome == RESTORE_FAILED) {
-		e.detail = result->detail;
-		event_write(EVENT_LIMIT_REFUSED, &e);
-	} else if (e.from != e.to) {
-		event_write(EVENT_RESTORED, &e);
-	}
+	if (kind != EVENT_RESTORED || e.from != e.to)
+		event_write(kind, &e);
 	e.resource = RESOURCE_CPU;
 	e.detail = NULL;
 	e.from = cpu_milli_of(from->cpu_quota_usec, from->cpu_period_usec);
