@@ -48,6 +48,7 @@ static void on_gone(void *ctx, const char *uid)
 
 	cluster_room_gone(c, uid);
 	pods_gone(c->pods, uid);
+	recorder_forget(c->recorder, uid);
 }
 
 static void on_list_begin(void *ctx)
@@ -241,6 +242,7 @@ void cluster_free(struct cluster *c)
 	cluster_recreate_free(c);
 	for (size_t i = 0; i < c->pods->count; i++)
 		c->pods->items[i]->report = NULL;
+	c->pods->reporter = NULL;
 	reporter_free(c->reporter);
 	recorder_free(c->recorder);
 	kube_client_free(c->client);
@@ -367,7 +369,7 @@ static bool watch_growth(struct cluster *c)
 
 		if (p->why != STATE_SIZING || p->leaving || !outgrows_spec(p))
 			continue;
-		reporter_changed(cluster_report_of(c, p));
+		reporter_changed(pod_reported(p));
 		any = true;
 	}
 	return any;
@@ -439,7 +441,7 @@ void cluster_tick(struct cluster *c, bool review)
 	if (review) {
 		/* Holds end and memory grows without an event. */
 		for (size_t i = 0; i < c->pods->count; i++)
-			reporter_changed(cluster_report_of(c, c->pods->items[i]));
+			reporter_changed(pod_reported(c->pods->items[i]));
 		cluster_node_check(c);
 		cluster_ranges_tick(c);
 		cluster_recreate_tick(c);

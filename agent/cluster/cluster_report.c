@@ -709,53 +709,10 @@ static void on_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
 
 /* --- hooks of the pods --- */
 
-/* The reporter reads the new spec first, and finds the values of external writers in it. */
-static void hook_decide(void *ctx, struct pod *p)
-{
-	struct cluster *c = ctx;
-
-	reporter_decide_now(cluster_report_of(c, p), c->wake->now);
-}
-
-static bool hook_expects(void *, struct pod *p, const char *container, enum resource r,
-			 uint64_t *ret)
-{
-	const struct kube_container *k = kube_pod_container(p->spec, container);
-
-	if (reporter_foreign(p->report, (size_t)(k - p->spec->containers)) & (1u << r))
-		return false;
-	*ret = k->spec.limit[r];
-	return true;
-}
-
-static bool hook_pending(void *, struct pod *p)
-{
-	return reporter_pending(p->report);
-}
-
-static bool hook_unsent(void *, struct pod *p)
-{
-	return reporter_unsent(p->report);
-}
-
 static void hook_note(void *ctx, struct pod *p, const char *type, const char *reason,
 		      const char *action, const char *text)
 {
 	note(ctx, p->spec, type, reason, action, text);
-}
-
-static void hook_put(void *ctx, struct pod *p)
-{
-	reporter_changed(cluster_report_of(ctx, p));
-}
-
-static void hook_gone(void *ctx, struct pod *p)
-{
-	struct cluster *c = ctx;
-
-	reporter_forget(p->report);
-	p->report = NULL;
-	recorder_forget(c->recorder, p->uid);
 }
 
 /* NULL: not known, or without effect. */
@@ -825,13 +782,6 @@ static void hook_bounds(void *ctx, struct pod *p, const char *container, struct 
 
 /* --- start --- */
 
-struct pod_report *cluster_report_of(struct cluster *c, struct pod *p)
-{
-	if (p->report == NULL)
-		p->report = reporter_add(c->reporter, p, p->uid);
-	return p->report;
-}
-
 int cluster_report_start(struct cluster *c)
 {
 	const struct config_kubernetes *k = &c->config->kubernetes;
@@ -873,16 +823,11 @@ int cluster_report_start(struct cluster *c)
 		r = reporter_new(&c->port, c->recorder, &options, &events, &c->reporter);
 	if (r < 0)
 		return r;
+	c->pods->reporter = c->reporter;
 	pods_set_hooks(c->pods, &(struct pod_hooks){
 					.ctx = c,
-					.decide = hook_decide,
-					.expects = hook_expects,
-					.pending = hook_pending,
-					.unsent = hook_unsent,
 					.note = hook_note,
 					.autoscaled = cluster_hook_autoscaled,
-					.put = hook_put,
-					.gone = hook_gone,
 					.bounds = hook_bounds,
 					.view = cluster_hook_view,
 					.status = cluster_hook_status,

@@ -14,6 +14,7 @@ struct managed;
 struct pod;
 struct pod_bounds;
 struct pod_report;
+struct reporter;
 struct pods;
 struct records;
 struct report_view;
@@ -23,23 +24,11 @@ struct unit_table;
 /* Calls to the code that reports to the API server. Every one may be NULL. */
 struct pod_hooks {
 	void *ctx;
-	/* Did vscaled send the API server a limit for this container? True: it is in *ret. */
-	bool (*expects)(void *ctx, struct pod *p, const char *container, enum resource r,
-			uint64_t *ret);
-	/* The pod object has changed: called before expects() is called for it. */
-	void (*decide)(void *ctx, struct pod *p);
-	/* Is a resize by vscaled still pending in the kubelet or the runtime? */
-	bool (*pending)(void *ctx, struct pod *p);
-	/* Is a report on it still to be sent? Then it stays in the table. */
-	bool (*unsent)(void *ctx, struct pod *p);
 	/* An Event for the pod: type Normal or Warning. */
 	void (*note)(void *ctx, struct pod *p, const char *type, const char *reason,
 		     const char *action, const char *text);
 	/* Does a VerticalPodAutoscaler size it? */
 	bool (*autoscaled)(void *ctx, struct pod *p);
-	/* A managed pod was added or changed; it is gone or no longer managed. */
-	void (*put)(void *ctx, struct pod *p);
-	void (*gone)(void *ctx, struct pod *p);
 	/* LimitRanges of the namespace, and what the API server refused: into b. */
 	void (*bounds)(void *ctx, struct pod *p, const char *container, struct pod_bounds *b);
 	/* Where its report stands; *ret has no report yet. */
@@ -134,7 +123,8 @@ struct pods {
 	struct inotify *inotify;
 	struct records *records;
 	struct pod_hooks hooks;
-	struct pod **entries; /* owned: every pod of the node */
+	struct reporter *reporter; /* borrowed; NULL: nothing is reported */
+	struct pod **entries;      /* owned: every pod of the node */
 	size_t entry_count;
 	struct pod **items; /* those that have a spec */
 	size_t count;

@@ -5,6 +5,7 @@
 #include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
 #include "agent/config/config.h"
+#include "agent/kube/report/reporter.h"
 #include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
@@ -25,14 +26,10 @@
 
 bool pod_echo_pending(const struct managed *m)
 {
-	const struct pod_hooks *h;
-
 	if (m->pod == NULL)
 		return false;
-	h = &m->pod->pods->hooks;
 	return m->wake->now < m->container.echo_until ||
-	       m->pod->spec->progress == RESIZE_IN_PROGRESS ||
-	       (h->pending != NULL && h->pending(h->ctx, m->pod));
+	       m->pod->spec->progress == RESIZE_IN_PROGRESS || reporter_pending(m->pod->report);
 }
 
 bool pod_on_record(const struct managed *m, enum resource r, uint64_t value)
@@ -45,13 +42,14 @@ bool pod_on_record(const struct managed *m, enum resource r, uint64_t value)
 		(c->has_status && limit_same_file(r, value, c->status.limit[r], period)));
 }
 
-static bool sent_by_us(struct pod *p, const char *container, enum resource r, uint64_t value)
+/* Does the spec say it because vscaled sent it? */
+static bool sent_by_us(const struct pod *p, const char *container, enum resource r, uint64_t value)
 {
-	const struct pod_hooks *h = &p->pods->hooks;
-	uint64_t sent;
+	const struct kube_container *k = kube_pod_container(p->spec, container);
+	size_t i = (size_t)(k - p->spec->containers);
 
-	return h->expects != NULL && h->expects(h->ctx, p, container, r, &sent) &&
-	       limit_same(r, sent, value);
+	return p->pods->reporter != NULL && !(reporter_foreign(p->report, i) & (1u << r)) &&
+	       limit_same(r, k->spec.limit[r], value);
 }
 
 static struct limits with_limit(const struct limits *l, enum resource r, uint64_t value)

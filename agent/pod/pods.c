@@ -5,6 +5,7 @@
 #include "agent/apply/start.h"
 #include "agent/base/process.h"
 #include "agent/journal/event.h"
+#include "agent/kube/report/reporter.h"
 #include "agent/manage/attach.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
@@ -269,8 +270,8 @@ static void pod_drop(struct pod *p, bool for_good)
 			persist_forget(m);
 		managed_remove(m);
 	}
-	if (p->pods->hooks.gone != NULL)
-		p->pods->hooks.gone(p->pods->hooks.ctx, p);
+	reporter_forget(p->report);
+	p->report = NULL;
 	while (p->pods->items[i] != p)
 		i++;
 	p->pods->items[i] = p->pods->items[--p->pods->count];
@@ -335,12 +336,17 @@ static void drop_namesake(struct pods *pods, const struct kube_pod *spec)
 	}
 }
 
+struct pod_report *pod_reported(struct pod *p)
+{
+	if (p->report == NULL && p->pods->reporter != NULL)
+		p->report = reporter_add(p->pods->reporter, p, p->uid);
+	return p->report;
+}
+
 void pod_report(struct pod *p)
 {
-	const struct pod_hooks *h = &p->pods->hooks;
-
-	if (h->put != NULL && ((p->why == STATE_SIZING && !p->ending) || p->leaving))
-		h->put(h->ctx, p);
+	if ((p->why == STATE_SIZING && !p->ending) || p->leaving)
+		reporter_changed(pod_reported(p));
 }
 
 static bool same_id(const struct kube_container *a, const struct kube_container *b)
@@ -418,8 +424,8 @@ void pods_put(struct pods *pods, struct kube_pod *spec)
 		return;
 	}
 	pod_recover(p);
-	if (pods->hooks.decide != NULL)
-		pods->hooks.decide(pods->hooks.ctx, p);
+	/* First, since it finds the values of external writers in the spec. */
+	reporter_decide_now(pod_reported(p), pods->wake->now);
 	pod_spec_changed(p, old);
 	pod_spec_settle(p);
 	p->scan |= !is_settled(p, old);
@@ -553,18 +559,11 @@ bool pod_hand_back_due(const struct pod *p)
 	return false;
 }
 
-static bool report_unsent(struct pod *p)
-{
-	const struct pod_hooks *h = &p->pods->hooks;
-
-	return h->unsent != NULL && h->unsent(h->ctx, p);
-}
-
 /* An entry that was handed back and is not managed any more leaves the table. */
 static void sweep(struct pod *p)
 {
 	/* What it was before stands in them, and is to go into the spec as well. */
-	if (report_unsent(p))
+	if (reporter_unsent(p->report))
 		return;
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		struct managed *m = p->members[i].managed;
@@ -596,7 +595,7 @@ void pods_tick(struct pods *pods, bool review)
 			pod_apply_rules(p);
 		}
 		sweep(p);
-		if (p->leaving && !pod_hand_back_due(p) && !report_unsent(p) &&
+		if (p->leaving && !pod_hand_back_due(p) && !reporter_unsent(p->report) &&
 		    (p->level == NULL || !p->level->hand_back.due))
 			pod_drop(p, true);
 	}

@@ -43,6 +43,8 @@ void pods_namespaces_late(struct pods *pods);
 /* The annotations of namespaces are these. Takes them; *to is empty then. */
 void pods_set_namespaces(struct pods *pods, struct kube_namespaces *to);
 void pods_free(struct pods *pods);
+/* Its part of the reporter; NULL: there is no reporter, or no memory. */
+struct pod_report *pod_reported(struct pod *p);
 /* Requests a new report on the pod. */
 void pod_report(struct pod *p);
 /* Is a container of it still to be handed back? */

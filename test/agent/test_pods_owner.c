@@ -133,13 +133,27 @@ static struct {
 	char note[256];
 } reported;
 
-static bool expects(void *, struct pod *, const char *container, enum resource r, uint64_t *ret)
+static const struct rig_pod *reporting;
+
+struct pod_report *__wrap_reporter_add(struct reporter *, void *, const char *);
+struct pod_report *__wrap_reporter_add(struct reporter *, void *, const char *)
 {
-	*ret = r == RESOURCE_CPU ? reported.milli : reported.bytes;
-	return strcmp(container, "app") == 0 && *ret != 0;
+	return NULL;
 }
 
-static bool pending(void *, struct pod *)
+uint32_t __wrap_reporter_foreign(const struct pod_report *, size_t container);
+uint32_t __wrap_reporter_foreign(const struct pod_report *, size_t container)
+{
+	const uint64_t *spec = reporting->container[0].spec.limit;
+
+	if (container != 0)
+		return RESOURCES_BOTH;
+	return (reported.milli != spec[RESOURCE_CPU] ? RESOURCES_CPU : 0) |
+	       (reported.bytes != spec[RESOURCE_MEMORY] ? RESOURCES_MEMORY : 0);
+}
+
+bool __wrap_reporter_pending(const struct pod_report *);
+bool __wrap_reporter_pending(const struct pod_report *)
 {
 	return reported.pending;
 }
@@ -157,8 +171,10 @@ static struct rig_pod *begin_reporting(struct rig *r, enum cgroup_driver driver)
 	struct rig_pod *p = pods_begin(r, driver, "");
 
 	memset(&reported, 0, sizeof reported);
-	r->daemon->pods.hooks =
-		(struct pod_hooks){.expects = expects, .pending = pending, .note = note};
+	reporting = p;
+	/* Not NULL: something reports; nothing reads it. */
+	r->daemon->pods.reporter = (struct reporter *)r;
+	r->daemon->pods.hooks = (struct pod_hooks){.note = note};
 	return p;
 }
 
