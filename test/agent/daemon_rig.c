@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/agent/daemon_rig.h"
 #include "agent/apply/properties.h"
-#include "agent/loop/loop.h"
 #include "agent/loop/tick.h"
-#include "agent/manage/persist.h"
-#include "agent/manage/wake.h"
 #include "agent/state/flight_file.h"
-#include "systemd/unit_props.h"
 #include "test/check.h"
 #include <errno.h>
 #include <fcntl.h>

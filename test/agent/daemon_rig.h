@@ -7,7 +7,6 @@
 #pragma once
 
 #include "agent/loop/loop.h"
-#include "cgroup/kubepods.h"
 #include "systemd/unit_queue.h"
 #include "test/fake.h"
 #include "test/fake_page.h"

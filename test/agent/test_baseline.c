@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The original values: the set, its text, and the file under it. */
 #include "agent/state/baseline.h"
-#include "agent/state/state_file.h"
 #include "test/check.h"
 #include <errno.h>
 #include <fcntl.h>

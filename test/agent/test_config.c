@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The configuration: what is taken over, what is refused and how it is said. */
-#include "agent/config/config.h"
 #include "agent/config/config_table.h"
 #include "test/check.h"
 #include <errno.h>

@@ -5,7 +5,6 @@
  */
 #include "agent/control_api/control_api.h"
 #include "agent/ctl/ctl.h"
-#include "agent/view/view.h"
 #include "test/check.h"
 #include "view_fixture.h"
 #include <ctype.h>

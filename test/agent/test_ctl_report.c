@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscalectl report: answers of many nodes, summed up by workload. */
-#include "agent/base/json.h"
 #include "test/agent/report_answers.h"
 #include <string.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The whole daemon in virtual time, on a fake tree, with a scripted PID 1. */
 #include "agent/drift/drift_events.h"
-#include "agent/loop/loop.h"
 #include "test/agent/daemon_rig.h"
 #include "test/check.h"
 #include <fcntl.h>

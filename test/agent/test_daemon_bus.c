@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The connection to PID 1 dies and comes back, over real D-Bus: /readyz, the metric, the journal.
  */
-#include "systemd/unit.h"
 #include "test/agent/daemon_rig.h"
 #include "test/check.h"
 #include "test/kube/crig_http.h"

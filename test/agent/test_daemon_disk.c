@@ -2,7 +2,6 @@
 /* A state folder on a disk that stalls: the temporary file of the originals is a FIFO without a
  * reader, so that a save blocks in open(2) until the test opens it. */
 #include "agent/loop/loop.h"
-#include "agent/manage/persist.h"
 #include "daemon_rig.h"
 #include "test/check.h"
 #include <fcntl.h>

@@ -2,7 +2,6 @@
 /* The daemon on a node that has less memory than its units need. */
 #include "agent/manage/messages.h"
 #include "agent/serve/show.h"
-#include "policy/base/base.h"
 #include "test/agent/test_pods.h"
 
 #define TOTAL  (2 * GIB)

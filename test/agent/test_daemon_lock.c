@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The daemon when its lock or its control socket is removed. */
-#include "agent/http/http.h"
 #include "agent/loop/loop.h"
 #include "daemon_rig.h"
 #include "test/check.h"

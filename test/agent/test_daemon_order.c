@@ -3,7 +3,6 @@
  * Order within one wake-up: a unit that is throttled or reaches its memory limit gets the higher
  * limit before the rest of the other units is read, and before anything is reported.
  */
-#include "agent/manage/managed.h"
 #include "test/agent/daemon_rig.h"
 #include "test/check.h"
 #include <errno.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Between two samples: passes on the clock of 100 ms, and memory.events. */
-#include "agent/units/lifecycle.h"
 #include "test/agent/daemon_rig.h"
 #include "test/check.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The daemon stops for good, or until an upgrade is done: nothing raises the memory of a unit. */
-#include "agent/units/lifecycle.h"
 #include "test/agent/test_pods.h"
 
 static void idle(struct rig *r)

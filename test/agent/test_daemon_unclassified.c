@@ -3,8 +3,6 @@
  * systemd writes its stored headroom into memory.max, and reports that seconds later: until then a
  * node without that much memory does not grant it.
  */
-#include "agent/manage/managed.h"
-#include "policy/base/base.h"
 #include "test/agent/test_pods.h"
 
 #define TOTAL  (2 * GIB)

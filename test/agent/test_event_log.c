@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Where events go: the journal's socket, standard error, or both. */
 #include "agent/journal/event.h"
-#include "agent/journal/event_log.h"
 #include "test/check.h"
 #include <errno.h>
 #include <stdio.h>

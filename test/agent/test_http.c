@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The control API over a real Unix socket: right answers, and every way to misuse it. */
-#include "agent/http/http.h"
 #include "agent/http/http_socket.h"
 #include "fake_control.h"
 #include "test/check.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The HTTP server when its table of connections does not agree with the library, or is full. */
-#include "agent/http/http.h"
 #include "agent/http/http_peers.h"
 #include "fake_control.h"
 #include "test/check.h"

@@ -4,7 +4,6 @@
 #include "agent/ctl/ctl.h"
 #include "agent/state/history_file.h"
 #include "policy/backtest/backtest_policy.h"
-#include "policy/history/vpa.h"
 #include "test/check.h"
 #include "test/policy/vpa/vpa_aggregate.h"
 #include <errno.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Originals of a status annotation: what we wrote is read, all else is refused, and none gains. */
 #include "agent/kube/model/published.h"
-#include "policy/types/profile.h"
 #include "test/check.h"
 #include <errno.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 /* What the tests of pods share: a pod of two containers, loads, and finding what is managed. */
 #pragma once
 
-#include "agent/manage/managed.h"
 #include "test/agent/daemon_rig.h"
 #include "test/check.h"
 

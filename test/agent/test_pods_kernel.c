@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pods on the files of Linux 5.10, and on pages of 4, 16 and 64 KiB. */
-#include "agent/metrics/metrics.h"
 #include "agent/metrics/metrics_server.h"
 #include "agent/serve/show.h"
 #include "test/agent/test_pods.h"

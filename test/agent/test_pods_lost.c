@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Specs hold sizes of vscaled, and the records of the node are lost, or the daemon starts anew. */
-#include "agent/manage/persist.h"
 #include "agent/pod/pods.h"
 #include "agent/serve/show.h"
 #include "test/agent/test_pods.h"

@@ -2,7 +2,6 @@
 /* A full node: 250 pods of 4 containers. What it takes in memory and descriptors, what is asked of
  * PID 1, and what an event costs. */
 #include "agent/drift/drift_events.h"
-#include "agent/manage/wake.h"
 #include "agent/pod/pods.h"
 #include "agent/units/units.h"
 #include "test/agent/test_pods.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The agent has no socket of PID 1 (overlay auto-cgroupfs, SELinux). Where PID 1 holds the limits
  * of a pod, the next daemon-reload would write them below the use: such a pod is not written to. */
-#include "agent/manage/persist.h"
-#include "agent/manage/pid1.h"
 #include "agent/pod/pods.h"
 #include "test/agent/test_pods.h"
 #include <stdlib.h>

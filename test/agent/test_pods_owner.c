@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pods and their owners: resizes by others and by ourselves, annotations that are removed or
  * names that are used again, and a daemon that restarts. */
-#include "agent/manage/persist.h"
 #include "agent/pod/pods.h"
 #include "test/agent/test_pods.h"
 #include <errno.h>

@@ -3,9 +3,7 @@
  * While a container runtime creates a container, a property call for its scope makes the start
  * fail: files are written at once, PID 1 is called once the runtime is done.
  */
-#include "agent/manage/wake.h"
 #include "agent/pod/pods.h"
-#include "agent/units/lifecycle.h"
 #include "test/agent/test_pods.h"
 #include <errno.h>
 

@@ -3,7 +3,6 @@
  * silence: random worlds of pods whose cgroups come late or never, restarts, mistakes, a watch that
  * is lost, and restarts of the agent. */
 #include "agent/pod/pods.h"
-#include "agent/units/lifecycle.h"
 #include "policy/base/backoff.h"
 #include "test/agent/test_pods.h"
 #include <string.h>

@@ -2,7 +2,6 @@
 /* `vscalectl restore` and `lift` without a daemon. */
 #include "agent/base/lock.h"
 #include "agent/ctl/ctl.h"
-#include "agent/restore/restore.h"
 #include "test/agent/restore_rig.h"
 #include <dirent.h>
 #include <errno.h>

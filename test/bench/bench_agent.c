@@ -13,7 +13,6 @@
  * close to its limit and moving. Percent of a CPU on the clock of 100 ms, samples and reviews
  * included, systemd's side left out. rss_250*: what the process holds after ten minutes of it.
  */
-#include "test/agent/daemon_rig.h"
 #include "test/bench/played.h"
 #include <errno.h>
 #include <fcntl.h>

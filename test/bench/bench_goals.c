@@ -9,7 +9,6 @@
  */
 #include "policy/backtest/backtest_policy.h"
 #include "policy/backtest/rig.h"
-#include "policy/base/base.h"
 #include "policy/laws/threshold.h"
 #include "test/bench/goal_load.h"
 #include <inttypes.h>

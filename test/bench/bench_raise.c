@@ -10,7 +10,6 @@
  * *_bpf: by the BPF reader (played.h), in a process of its own; where it does not load that is
  * said.
  */
-#include "test/agent/daemon_rig.h"
 #include "test/bench/played.h"
 #include <inttypes.h>
 #include <stdio.h>

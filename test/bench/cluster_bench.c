@@ -2,7 +2,6 @@
 #include "test/bench/cluster_bench.h"
 #include "agent/kube/model/decode.h"
 #include "agent/loop/loop.h"
-#include "agent/manage/wake.h"
 #include "test/kube/crig_http.h"
 #include "test/kube/fast_clock.h"
 #include <arpa/inet.h>

@@ -6,7 +6,6 @@
  * The calls are caught by the linker (--wrap), so the code under test is the shipped one.
  */
 #include "cgroup/discover.h"
-#include "cgroup/reader.h"
 #include "cgroup/watch.h"
 #include "cgroup/writer.h"
 #include "test/cgroup/tree.h"

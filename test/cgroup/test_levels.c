@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A scope whose processes run in a child of it, as crun makes them: read and written as one. */
 #include "cgroup/levels.h"
-#include "cgroup/reader.h"
 #include "cgroup/watch.h"
 #include "cgroup/writer.h"
 #include "test/check.h"

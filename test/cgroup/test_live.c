@@ -5,7 +5,6 @@
  * the lab; here it is named and left out.
  */
 #include "cgroup/discover.h"
-#include "cgroup/reader.h"
 #include "cgroup/watch.h"
 #include "cgroup/writer.h"
 #include "test/check.h"

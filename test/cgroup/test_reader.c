@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The text reader on a fake tree: what is filled, what is absent, what is refused. */
 #include "cgroup/group.h"
-#include "cgroup/reader.h"
 #include "test/cgroup/tree.h"
 #include "test/check.h"
 #include <errno.h>

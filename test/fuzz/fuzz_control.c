@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a client of the control socket may send: bodies and paths. */
 #include "agent/control_api/control_api.h"
-#include "agent/http/http.h"
 #include "test/fuzz/fuzz.h"
 #include <string.h>
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A status annotation, written by any client: refused, or positive amounts within bounds. */
 #include "agent/kube/model/published.h"
-#include "policy/history/history.h"
-#include "policy/types/profile.h"
 #include "test/fuzz/fuzz.h"
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,6 @@
  */
 #include "agent/kube/model/decode_impl.h"
 #include "agent/kube/model/names.h"
-#include "agent/kube/model/pod.h"
 #include "pod_text.h"
 #include "test/fuzz/fuzz.h"
 #include <stdio.h>

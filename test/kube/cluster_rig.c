@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The server as a process, the daemon on its loop, and what a test asks of both. */
 #include "test/kube/cluster_rig.h"
-#include "agent/kube/model/decode.h"
-#include "agent/manage/wake.h"
 #include "test/check.h"
 #include "test/kube/crig_http.h"
 #include "test/kube/fast_clock.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pods on the server and in the tree, the kubelet between them, and what the server holds. */
-#include "agent/kube/model/decode.h"
 #include "test/check.h"
 #include "test/kube/cluster_rig.h"
 #include "test/kube/fast_clock.h"

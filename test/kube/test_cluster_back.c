@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Originals are restored in the spec, however the management of a pod ends. */
-#include "agent/manage/managed.h"
 #include "test/kube/test_cluster.h"
 
 static bool is_handed_back(struct crig *x)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Startup boost and the API server: readiness comes from it, and a boost is not sent to it. */
-#include "agent/manage/managed.h"
 #include "test/kube/test_cluster.h"
 
 #define BOOSTED(value)                                                                             \

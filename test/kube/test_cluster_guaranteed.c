@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A Guaranteed pod under LimitsOnly: CPU moves in the cgroup alone, memory goes out with its
  * request and both come back to the original. */
-#include "agent/manage/managed.h"
 #include "test/kube/test_cluster.h"
 
 #define GUARANTEED                                                                                 \

@@ -2,7 +2,6 @@
 /* A pod of a workload that this node has never seen starts from what the workload's pods on other
  * nodes publish; invalid annotations change nothing. */
 #include "agent/base/json.h"
-#include "agent/kube/model/published.h"
 #include "test/kube/test_cluster.h"
 
 #define MODE(mode)                                                                                 \

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The spec is ahead of use: when the kubelet writes all values of it, no process is killed. */
-#include "agent/manage/managed.h"
-#include "agent/manage/persist.h"
 #include "test/kube/test_cluster.h"
 
 #define STEP_BYTES (8 * MIB) /* a second */

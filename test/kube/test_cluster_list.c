@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a list and a watch may lack or contain without harm to the pods in them. */
-#include "agent/manage/managed.h"
 #include "test/kube/test_cluster.h"
 
 /* More than 2 MiB, as the API server sends it. */

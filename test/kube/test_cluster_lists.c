@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What is listed again and again (HorizontalPodAutoscalers, LimitRanges, namespaces, the Node): a
  * list that is refused or fails is not an empty one. */
-#include "agent/manage/managed.h"
 #include "test/kube/test_cluster.h"
 
 #define REQUESTS                                                                                   \

@@ -2,7 +2,6 @@
 /* A pod of a workload that neither this node nor another one knows starts from what a Prometheus
  * server has recorded. VSCALED_PROMETHEUS: its address, with the data of prometheus_history.sh; an
  * address without a server: VSCALED_NOBODY. */
-#include "agent/manage/managed.h"
 #include "test/kube/test_cluster.h"
 
 #define RESOURCES                                                                                  \

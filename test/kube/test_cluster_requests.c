@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Requests of containers without limits: raised and lowered through the API alone, within bounds,
  * and no more often than their times allow. */
-#include "agent/manage/managed.h"
 #include "test/kube/test_cluster.h"
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* resizePolicy RestartContainer for memory: left in the cgroup, or sent where the owner allows it.
  */
-#include "agent/manage/managed.h"
 #include "test/kube/test_cluster.h"
 
 #define RESTARTS                                                                                   \

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a container takes at its start stays in the cgroup: neither the spec nor a recommendation
  * follows it. */
-#include "agent/manage/managed.h"
 #include "test/kube/test_cluster.h"
 
 /* Of the rig's configuration. */

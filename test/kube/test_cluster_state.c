@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The node's records are lost or damaged while the specs hold sizes of ours. */
 #include "agent/base/file.h"
-#include "agent/manage/managed.h"
 #include "test/kube/test_cluster.h"
 #include <errno.h>
 #include <fcntl.h>

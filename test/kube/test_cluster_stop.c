@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The agent stops, as when its DaemonSet is updated: until another one is there, nothing raises a
  * limit. What is in the cgroup below the spec was safe with the agent alone. */
-#include "agent/units/lifecycle.h"
 #include "test/kube/test_cluster.h"
 
 #define GROW_BYTES   (16 * MIB) /* a second */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Memory that grows above the spec while the API server cannot accept a higher limit, and
  * LimitRanges that are known before it does. */
-#include "agent/manage/managed.h"
 #include "test/kube/test_cluster.h"
 
 /* The owner allows himself a gigabyte. */

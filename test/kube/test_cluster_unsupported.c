@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Nodes and pods that cannot be managed, or seem so: the agent stays up, says so once each, and
  * writes nothing. */
-#include "agent/cluster/cluster.h"
-#include "agent/loop/loop.h"
-#include "agent/manage/managed.h"
-#include "agent/units/lifecycle.h"
 #include "test/kube/test_cluster.h"
 #include <errno.h>
 #include <unistd.h>

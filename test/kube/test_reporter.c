@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The reporter against a server that answers in virtual time. */
-#include "agent/kube/report/recorder.h"
 #include "test/kube/reporter_rig.h"
 #include <errno.h>
 

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "policy/laws/ledger.h"
 #include "test/policy/rig.h"
 
 #define NODE_RIGS 8

@@ -2,7 +2,6 @@
 /* Random pods and what must hold for their containers. For test_property.c alone. */
 #pragma once
 
-#include "policy/base/base.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 

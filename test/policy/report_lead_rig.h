@@ -2,7 +2,6 @@
 /* For the tests of the spec that leads. */
 #pragma once
 
-#include "policy/base/base.h"
 #include "test/policy/report_rig.h"
 
 /* use + margin: 10 %, at least 16 MiB. */

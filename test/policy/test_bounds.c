@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/backtest/rig.h"
-#include "policy/base/base.h"
-#include "policy/types/reason.h"
 #include "test/check.h"
 
 /* name, rows in order, desired, result */

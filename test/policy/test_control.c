@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The laws together, through control.h alone, against a cgroup in virtual time. */
-#include "policy/control/control.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 

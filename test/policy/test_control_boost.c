@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Startup boost among the laws: what the reflex, history, trials and the owner do meanwhile. */
-#include "policy/control/control.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What happens to a unit from outside: pauses, external writers, restarts, odd limits and
  * observations. */
-#include "policy/control/control.h"
-#include "policy/types/reason.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The laws of several containers over one node's ledger, in virtual time. */
-#include "policy/types/reason.h"
 #include "test/check.h"
 #include "test/policy/node.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The CPU reflex on the clock of 100 ms: how soon, how far, and what a lone period does. */
-#include "policy/control/control.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/history/demand.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 #include <errno.h>

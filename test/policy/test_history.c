@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The default algorithm: one test for each defect of VPA's that it avoids. */
-#include "policy/control/control.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 #include <math.h>

@@ -7,7 +7,6 @@
  * VSCALED_SEED repeats a run, VSCALED_ROUNDS makes it longer.
  */
 #include "policy/backtest/rig.h"
-#include "policy/laws/ledger.h"
 #include "test/check.h"
 #include <inttypes.h>
 

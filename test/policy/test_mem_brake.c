@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The brake on the clock of 100 ms, with memory.events waking, as the daemon drives it. */
-#include "policy/base/base.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 #include <errno.h>

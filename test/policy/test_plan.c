@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/backtest/rig.h"
-#include "policy/types/limits.h"
 #include "test/check.h"
 #include <errno.h>
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What bounds a container beside its rule: each row of pod_bounds.h in virtual time. */
-#include "policy/control/control.h"
-#include "policy/types/reason.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 

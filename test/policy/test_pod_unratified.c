@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Growth of memory that the API server cannot accept, in virtual time. */
-#include "policy/control/control.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 

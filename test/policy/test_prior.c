@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Needs of other pods of the workload: merged, with less weight as own history grows. */
-#include "policy/control/control.h"
-#include "policy/history/history.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 

@@ -5,10 +5,6 @@
  *
  * VSCALED_SEED repeats a run, VSCALED_ROUNDS makes it longer.
  */
-#include "policy/base/base.h"
-#include "policy/control/control.h"
-#include "policy/types/reason.h"
-#include "test/check.h"
 #include "test/policy/property_pod.h"
 #include <errno.h>
 #include <inttypes.h>

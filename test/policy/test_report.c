@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The rules of policy/report/report.h, one by one, in virtual time. */
-#include "policy/base/base.h"
 #include "test/policy/report_rig.h"
 
 static void test_nothing_to_say(void)

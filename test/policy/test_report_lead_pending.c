@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The spec leads, and the kubelet defers the resize, finds it infeasible or fails to carry it out.
  */
-#include "policy/base/base.h"
 #include "test/policy/report_lead_rig.h"
 
 /* The kubelet has observed the newest spec and does not carry it out. */

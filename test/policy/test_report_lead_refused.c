@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The spec leads, and the server, the kubelet or an owner comes in between. */
-#include "policy/base/base.h"
 #include "test/policy/report_lead_rig.h"
 
 /* The kubelet has not carried out the first lead when the second one is refused: its headroom is

@@ -4,7 +4,6 @@
  * limit below use, none leaves the bounds, and none goes out while another one is on its way.
  * VSCALED_SEED and VSCALED_STEPS repeat and lengthen it.
  */
-#include "policy/base/base.h"
 #include "test/policy/report_rig.h"
 
 static uint64_t random_state;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Requests without an answer, any of which may be stored later: it must be known as vscaled's. */
-#include "policy/base/base.h"
 #include "test/policy/report_rig.h"
 
 #define FAILS_FOR 58 /* seconds: as long as the first of them may still be stored */

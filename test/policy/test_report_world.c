@@ -10,7 +10,6 @@
  * Argument: runs per set of faults (test_report_world_long: 3,000). VSCALED_SEED: that run alone,
  * of the faults VSCALED_FAULTS (the sum of enum fault), with all that happens.
  */
-#include "policy/base/base.h"
 #include "test/policy/world.h"
 
 #define BUSY (1800 * S)

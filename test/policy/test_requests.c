@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Requests of a container: what they follow, and since when they have been apart. */
-#include "policy/control/control.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Start-up of a container: the law, and what the other laws do meanwhile. */
-#include "policy/laws/boost.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The limit of a runtime that counts cores crosses a whole core at most once an hour. */
 #include "policy/base/backoff.h"
-#include "policy/control/control.h"
-#include "policy/laws/cpu_law.h"
 #include "test/check.h"
 #include "test/policy/rig.h"
 

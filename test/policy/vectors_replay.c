@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The recorded files that are the state of a stream of samples after a certain row. */
-#include "policy/backtest/backtest_policy.h"
 #include "policy/types/profile.h"
 #include "test/policy/vectors.h"
 #include <stdio.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/policy/world.h"
-#include "policy/base/base.h"
 #include "policy/laws/pod_bounds.h"
 #include "policy/report/report_impl.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Names, masks, and messages that are not what they should be. */
-#include "systemd/unit_props.h"
 #include "systemd/unit_read.h"
 #include "test/check.h"
 #include <errno.h>

@@ -3,7 +3,6 @@
 #include "agent/journal/event.h"
 #include "systemd/notify.h"
 #include "systemd/unit.h"
-#include "systemd/unit_conn.h"
 #include "systemd/unit_dropin.h"
 #include "test/check.h"
 #include <errno.h>
