@@ -283,7 +283,7 @@ static const double milli_per_amount[RESOURCE_COUNT] = {
 static bool rate_container(const struct vpa_pod_container *c, enum resource r,
 			   struct vpa_priority *p)
 {
-	int64_t request = c->now.request[r], upper = c->rec.amount[VPA_UPPER][r];
+	int64_t request = c->request[r], upper = c->rec.amount[VPA_UPPER][r];
 
 	if (!c->recommended || !(c->rec.resources & (1u << r)))
 		return false;
@@ -312,7 +312,7 @@ struct vpa_priority vpa_update_priority(const struct vpa_pod_container *containe
 			if (!rate_container(&containers[i], r, &p))
 				continue;
 			any = true;
-			request += (double)containers[i].now.request[r] * milli_per_amount[r];
+			request += (double)containers[i].request[r] * milli_per_amount[r];
 			target += (double)containers[i].rec.amount[VPA_TARGET][r] *
 				  milli_per_amount[r];
 		}
@@ -381,7 +381,7 @@ bool backtest_vpa_update(struct backtest_vpa *v, const int64_t request[RESOURCE_
 		return false;
 	backtest_vpa_estimate(v, 1, &c.rec);
 	for (int r = 0; r < RESOURCE_COUNT; r++) {
-		c.now.request[r] = c.now.limit[r] = request[r];
+		c.request[r] = request[r];
 		for (int b = 0; max[r] > 0 && b < VPA_BOUND_COUNT; b++)
 			c.rec.amount[b][r] = MIN(c.rec.amount[b][r], max[r]);
 	}

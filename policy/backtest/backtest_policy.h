@@ -49,21 +49,10 @@ bool captain_act(struct captain *c, uint64_t throttled);
 
 /* VPA's decision when a running pod is changed. */
 
-/* Requests and limits of one container. */
-struct vpa_resources {
-	int64_t request[RESOURCE_COUNT];
-	int64_t limit[RESOURCE_COUNT];
-};
-
 struct vpa_pod_container {
-	struct vpa_resources now;
+	int64_t request[RESOURCE_COUNT];
 	bool recommended; /* otherwise its requests count in the sums of the pod */
 	struct vpa_recommendation rec;
-	/* Of the caps, which the backtest does not need: minAllowed and maxAllowed, RequestsOnly.
-	 */
-	int64_t min_allowed[RESOURCE_COUNT];
-	int64_t max_allowed[RESOURCE_COUNT];
-	bool requests_only;
 };
 
 struct vpa_update_rules {
@@ -87,7 +76,7 @@ struct vpa_pod_run {
 	usec_t oom_run_usec; /* how long that run lasted */
 };
 
-/* now.request as the container's status has it, else its spec; unrecommended ones are left out. */
+/* request as the container's status has it, else its spec; unrecommended ones are left out. */
 struct vpa_priority vpa_update_priority(const struct vpa_pod_container *containers, size_t count);
 bool vpa_update_accepted(const struct vpa_priority *p, const struct vpa_pod_run *run,
 			 const struct vpa_update_rules *rules);

@@ -187,7 +187,7 @@ static void vpa_round(struct vpa_pod_container *pod, usec_t age, struct watch *w
 	if (!pod->recommended || now < w->begin ||
 	    !vpa_update_accepted(&p, &run, &vpa_update_rules_default))
 		return;
-	pod->now.request[RESOURCE_CPU] = pod->now.limit[RESOURCE_CPU] = to;
+	pod->request[RESOURCE_CPU] = to;
 	note_limit(w, (uint64_t)to, now);
 }
 
@@ -199,13 +199,13 @@ static struct outcome run_vpa(const struct step *s, const struct load *l)
 	struct watch w = {.s = s, .begin = begin, .throttled_at = begin + REFLEX_INTERVAL};
 	OWN(vpa_aggregate_drop) struct vpa_aggregate a;
 	struct vpa_container c = {.aggregate = &a, .rules = &vpa_rules_default};
-	struct vpa_pod_container pod = {.now = {{(int64_t)s->from}, {(int64_t)s->from}}};
+	struct vpa_pod_container pod = {.request = {(int64_t)s->from}};
 
 	vpa_aggregate_init(&a, &vpa_rules_default);
 	while (w.o.reach == 0 && MAX(recommend, update) < start + VPA_MOST) {
 		if (recommend <= update) {
 			usec_t seen = recommend - l->seed % SCRAPE;
-			int64_t used = MIN(pod.now.limit[RESOURCE_CPU], (int64_t)s->to);
+			int64_t used = MIN(pod.request[RESOURCE_CPU], (int64_t)s->to);
 
 			vpa_add_cpu(&c, seen > begin ? used : 0, recommend);
 			vpa_estimate(&a, &vpa_rules_default, 1, RESOURCES_CPU, &pod.rec);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the recorded figures do not reach: edges, several containers, LimitRanges. */
+/* What the recorded figures do not reach: edges, several containers. */
+#include "policy/backtest/backtest_policy.h"
 #include "test/check.h"
 #include "test/policy/vpa/vpa_aggregate.h"
-#include "test/policy/vpa/vpa_round.h"
 #include <errno.h>
 
 /* 2026-01-01T00:00:00Z */
@@ -77,29 +77,6 @@ static void test_oom_extremes(void)
 	CHECK_EQ(c.oom_peak, vpa_scale(GIB, 1.2));
 }
 
-static void test_aggregate_merge(void)
-{
-	struct vpa_rules hourly = vpa_rules_default;
-	OWN(vpa_aggregate_drop) struct vpa_aggregate a, b, sum;
-	struct vpa_container c = {.aggregate = &b, .rules = &vpa_rules_default};
-
-	vpa_aggregate_init(&a, &vpa_rules_default);
-	vpa_aggregate_init(&b, &vpa_rules_default);
-	vpa_add_cpu(&c, 500, NEW_YEAR_USEC);
-	vpa_add_memory(&c, 1 << 30, NEW_YEAR_USEC);
-	vpa_aggregate_init(&sum, &vpa_rules_default);
-	CHECK_EQ(vpa_aggregate_merge(&sum, &b), 0);
-	CHECK_EQ(sum.first_sample, NEW_YEAR_USEC);
-	CHECK_EQ(sum.samples, 1);
-	CHECK_EQ(vpa_aggregate_merge(&sum, &a), 0);
-	CHECK_EQ(sum.first_sample, NEW_YEAR_USEC);
-	CHECK(histogram_percentile(&sum.cpu, 0.9) == histogram_percentile(&b.cpu, 0.9));
-	hourly.half_life_usec = USEC_PER_HOUR;
-	vpa_aggregate_init(&a, &hourly);
-	CHECK_EQ(vpa_aggregate_merge(&sum, &a), -EINVAL);
-	CHECK_EQ(sum.samples, 1);
-}
-
 static void test_checkpoint(void)
 {
 	static const struct vpa_checkpoint empty = {.version = "v3"};
@@ -141,79 +118,18 @@ static void test_estimate_empty(void)
 	CHECK_EQ(r.amount[VPA_TARGET][MEM], GIB);
 }
 
-static void test_limit_ranges(void)
-{
-	struct vpa_limit_range a = {.min = {10, 0}, .max = {0, 500}, .default_limit = {100, 0}};
-	const struct vpa_limit_range b = {
-		.min = {20, 5}, .max = {900, 300}, .default_limit = {0, 50}};
-
-	vpa_limit_range_merge(&a, &b);
-	CHECK_EQ(a.min[CPU], 20);
-	CHECK_EQ(a.min[MEM], 5);
-	CHECK_EQ(a.max[CPU], 900);
-	CHECK_EQ(a.max[MEM], 300);
-	CHECK_EQ(a.default_limit[CPU], 100);
-	CHECK_EQ(a.default_limit[MEM], 50);
-}
-
-static struct vpa_pod_container container(int64_t request, int64_t limit, int64_t target)
+static struct vpa_pod_container container(int64_t request, int64_t target)
 {
 	return (struct vpa_pod_container){
-		.now = {{request, 0}, {limit, 0}},
+		.request = {request},
 		.recommended = target > 0,
 		.rec = {.resources = 1u << CPU, .amount = {{target}, {target}, {target}}},
 	};
 }
 
-static void test_pod_range(void)
-{
-	struct vpa_pod_container c[2] = {container(100, 200, 300), container(500, 500, 0)};
-	const struct vpa_limit_range max = {.max = {1000, 0}};
-	const struct vpa_limit_range min = {.min = {1000, 0}};
-
-	/* Limits would be 600 + 500; the one without a recommendation counts and stays. */
-	vpa_cap_pod(c, 2, &max, NULL);
-	for (int b = 0; b < VPA_BOUND_COUNT; b++)
-		CHECK_EQ(c[0].rec.amount[b][CPU], 300 * 1000 / 1100);
-	CHECK_EQ(c[1].now.request[CPU], 500);
-	/* The sum of requests, 800, is below the minimum: CPU rounds up. */
-	c[0] = container(100, 200, 300);
-	c[1].now = (struct vpa_resources){{501, 0}, {501, 0}};
-	vpa_cap_pod(c, 2, &min, NULL);
-	CHECK_EQ(c[0].rec.amount[VPA_TARGET][CPU], 300 * 1000 / 801 + 1);
-	/* Without any limit there is nothing to fit. */
-	c[0] = container(100, 0, 300);
-	vpa_cap_pod(c, 1, &max, NULL);
-	CHECK_EQ(c[0].rec.amount[VPA_TARGET][CPU], 300);
-	/* Sums beyond int64 are cut, not wrapped. */
-	c[0] = container(1, INT64_MAX, VPA_AMOUNT_MAX);
-	c[1] = c[0];
-	vpa_cap_pod(c, 2, &max, NULL);
-	CHECK(c[0].rec.amount[VPA_TARGET][CPU] <= 1);
-}
-
-static void test_container_range(void)
-{
-	/* A limit twice the request halves the bounds, but the minimum holds for the request. */
-	const struct vpa_limit_range range = {.min = {100, 0}, .max = {1000, 0}};
-	struct vpa_pod_container c = container(100, 200, 50);
-
-	vpa_cap_pod(&c, 1, NULL, &range);
-	CHECK_EQ(c.rec.amount[VPA_TARGET][CPU], 100);
-	c = container(100, 200, 5000);
-	vpa_cap_pod(&c, 1, NULL, &range);
-	CHECK_EQ(c.rec.amount[VPA_TARGET][CPU], 500);
-	/* The user's bounds have the last word. */
-	c = container(100, 200, 5000);
-	c.max_allowed[CPU] = 30;
-	vpa_cap_pod(&c, 1, NULL, &range);
-	CHECK_EQ(c.rec.amount[VPA_TARGET][CPU], 30);
-	CHECK_EQ(vpa_cap(5, 10, 7), 7);
-}
-
 static void test_priority(void)
 {
-	struct vpa_pod_container c[2] = {container(0, 0, 100), container(100, 0, 0)};
+	struct vpa_pod_container c[2] = {container(0, 100), container(100, 0)};
 	struct vpa_pod_run run = {.age_usec = 12 * USEC_PER_HOUR};
 	struct vpa_priority p = vpa_update_priority(c, 2);
 
@@ -238,30 +154,13 @@ static void test_priority(void)
 	CHECK(vpa_update_accepted(&p, &run, &vpa_update_rules_default));
 }
 
-static void test_disruption(void)
-{
-	/* Replicas and how many of them may go in one round, all running. */
-	static const uint32_t cases[][2] = {{1, 0}, {2, 1}, {3, 1}, {4, 2}, {10, 5}};
-
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		CHECK_EQ(vpa_disruption_budget(cases[i][0], cases[i][0], &vpa_round_rules_default),
-			 cases[i][1]);
-	CHECK_EQ(vpa_disruption_budget(10, 5, &vpa_round_rules_default), 0);
-	CHECK_EQ(vpa_disruption_budget(10, 7, &vpa_round_rules_default), 2);
-}
-
 int main(void)
 {
 	test_amounts();
 	test_samples();
 	test_oom_extremes();
-	test_aggregate_merge();
 	test_checkpoint();
 	test_estimate_empty();
-	test_limit_ranges();
-	test_pod_range();
-	test_container_range();
 	test_priority();
-	test_disruption();
 	return check_result();
 }

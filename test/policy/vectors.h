@@ -2,10 +2,10 @@
 /* Running recorded VPA figures: one function per file of a vectors folder. */
 #pragma once
 
+#include "policy/backtest/backtest_policy.h"
 #include "test/policy/csv.h"
 #include "test/policy/vpa/histogram_vpa.h"
 #include "test/policy/vpa/vpa_aggregate.h"
-#include "test/policy/vpa/vpa_limits.h"
 
 /* Counted over all files; the caller prints them. */
 struct tally {
@@ -29,9 +29,7 @@ const char *vectors_weights(const struct checkpoint *c, char *buf, size_t size);
 void run_bucket_starts(const char *dir);
 void run_find_bucket(const char *dir);
 void run_single_value(const char *dir);
-void run_merge(const char *dir);
 void run_update_decisions(const char *dir);
-void run_proportional_limits(const char *dir);
 void run_round_up(const char *dir);
 /* vectors_replay.c */
 void run_decay_percentiles(const char *dir);

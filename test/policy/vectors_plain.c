@@ -56,53 +56,6 @@ void run_single_value(const char *dir)
 	csv_close(c);
 }
 
-/* A histogram from the columns ref_x, total_x, weights_x. */
-static struct histogram load_operand(const struct csv *c, char x)
-{
-	char ref[] = "ref_?", total[] = "total_?", weights[] = "weights_?";
-	struct checkpoint saved = {0};
-	struct histogram h;
-	const char *s;
-	int used;
-
-	ref[4] = total[6] = weights[8] = x;
-	saved.reference_usec = csv_int(c, ref) * (int64_t)USEC_PER_SEC;
-	saved.total = csv_double(c, total);
-	s = csv_text(c, weights);
-	while (sscanf(s, "%d:%u%n", &saved.buckets[saved.count].bucket,
-		      &saved.buckets[saved.count].weight, &used) == 2) {
-		saved.count++;
-		s += used + (s[used] == ';');
-	}
-	histogram_init(&h, vectors_options(csv_text(c, "kind")), DAY_USEC);
-	expect_int(c, "load", checkpoint_load(&h, &saved), 0);
-	return h;
-}
-
-void run_merge(const char *dir)
-{
-	struct csv *c = csv_open(dir, "merge");
-	char text[CSV_LINE_MAX];
-
-	while (csv_next(c)) {
-		OWN(histogram_drop) struct histogram a = load_operand(c, 'a');
-		OWN(histogram_drop) struct histogram b = load_operand(c, 'b');
-		struct checkpoint m;
-
-		expect_int(c, "merge", histogram_merge(&a, &b), 0);
-		checkpoint_save(&a, &m);
-		expect_int(c, "ref_m", m.reference_usec / (int64_t)USEC_PER_SEC,
-			   csv_int(c, "ref_m"));
-		expect_near(c, "total_m", m.total, csv_double(c, "total_m"), 1e-15);
-		expect_text(c, "weights_m", vectors_weights(&m, text, sizeof text),
-			    csv_text(c, "weights_m"));
-		expect_double(c, "p50", histogram_percentile(&a, 0.5), csv_double(c, "p50"));
-		expect_double(c, "p90", histogram_percentile(&a, 0.9), csv_double(c, "p90"));
-		expect_double(c, "p95", histogram_percentile(&a, 0.95), csv_double(c, "p95"));
-	}
-	csv_close(c);
-}
-
 /* One value per bound from columns like "cpu_lower_m". */
 static void read_recommendation(const struct csv *c, struct vpa_recommendation *ret)
 {
@@ -132,8 +85,8 @@ void run_update_decisions(const char *dir)
 		};
 		struct vpa_priority p;
 
-		pod.now.request[RESOURCE_CPU] = csv_int(c, "cpu_request_m");
-		pod.now.request[RESOURCE_MEMORY] = csv_int(c, "mem_request_b");
+		pod.request[RESOURCE_CPU] = csv_int(c, "cpu_request_m");
+		pod.request[RESOURCE_MEMORY] = csv_int(c, "mem_request_b");
 		read_recommendation(c, &pod.rec);
 		p = vpa_update_priority(&pod, 1);
 		expect_int(c, "outside_range", p.outside_range, csv_bool(c, "outside_range"));
@@ -141,25 +94,6 @@ void run_update_decisions(const char *dir)
 		expect_double(c, "resource_diff", p.resource_diff, csv_double(c, "resource_diff"));
 		expect_int(c, "accepted", vpa_update_accepted(&p, &run, &vpa_update_rules_default),
 			   csv_bool(c, "accepted"));
-	}
-	csv_close(c);
-}
-
-void run_proportional_limits(const char *dir)
-{
-	struct csv *c = csv_open(dir, "proportional_limits");
-
-	while (csv_next(c)) {
-		expect_int(c, "cpu_new_limit_m",
-			   vpa_proportional_limit(csv_int(c, "cpu_limit_m"),
-						  csv_int(c, "cpu_request_m"),
-						  csv_int(c, "cpu_recommended_m"), 0),
-			   csv_int(c, "cpu_new_limit_m"));
-		expect_int(c, "mem_new_limit_b",
-			   vpa_proportional_limit(csv_int(c, "mem_limit_b"),
-						  csv_int(c, "mem_request_b"),
-						  csv_int(c, "mem_recommended_b"), 0),
-			   csv_int(c, "mem_new_limit_b"));
 	}
 	csv_close(c);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* V060 to V066 and V079 to V111: aggregates, estimates, memory windows, OOM kills, expiry. */
+/* V060 to V066 and V079 to V111: aggregates, estimates, memory windows, OOM kills. */
 #include "test/policy/same.h"
 #include "test/policy/vectors_unit.h"
 #include <stdio.h>
@@ -74,21 +74,6 @@ static void check_aggregate_load(const struct unit_row *row)
 	expect_int(row->at, "first", (int64_t)a.first_sample, (int64_t)at_hour(0));
 	expect_int(row->at, "last", (int64_t)a.last_sample, (int64_t)at_hour(1));
 	unit_expect(row, 0, (double)a.samples);
-}
-
-static void check_running_window(const struct unit_row *row)
-{
-	OWN(vpa_aggregate_drop) struct vpa_aggregate a, copy;
-	struct vpa_container c = {.aggregate = &a, .rules = &vpa_rules_default};
-	double now_sec = 0;
-
-	unit_numbers(row->input, &now_sec, 1);
-	vpa_aggregate_init(&a, &vpa_rules_default);
-	vpa_add_memory(&c, (int64_t)GIB, USEC_PER_SEC);
-	expect_int(row->at, "copy", vpa_aggregate_copy(&a, &copy), 0);
-	vpa_exclude_running_peak(&c, (usec_t)now_sec * USEC_PER_SEC, &copy);
-	expect_int(row->at, row->expected, histogram_empty(&copy.memory),
-		   strstr(row->expected, "not empty") == NULL);
 }
 
 static void check_estimate(const struct unit_row *row)
@@ -299,31 +284,10 @@ static void check_scenario(const struct unit_row *row)
 	expect_int(row->at, "memory calls", same_histogram(&a.memory, &want.memory), true);
 }
 
-/* V109: a sample at t, V110: none, V111: a sample, 4 windows; before and after the end. */
-static void check_expiry(const struct unit_row *row)
-{
-	struct vpa_rules rules = vpa_rules_default;
-	usec_t t = at_hour(0), created = row->id == 110 ? t : t - USEC_PER_DAY;
-	usec_t early = 7 * USEC_PER_DAY, late = 8 * USEC_PER_DAY;
-	OWN(vpa_aggregate_drop) struct vpa_aggregate a;
-	struct vpa_container c = {.aggregate = &a, .rules = &rules};
-
-	if (row->id == 111) {
-		rules.windows = 4;
-		early = 95 * USEC_PER_HOUR;
-		late = 96 * USEC_PER_HOUR;
-	}
-	vpa_aggregate_init(&a, &rules);
-	if (row->id != 110)
-		vpa_add_cpu(&c, 100, t);
-	unit_expect(row, 0, vpa_aggregate_expired(&a, &rules, created, t + early));
-	unit_expect(row, 1, vpa_aggregate_expired(&a, &rules, created, t + late));
-}
-
 const struct unit_check unit_container_checks[] = {
 	{60, 60, check_aggregate_save, NULL},
 	{61, 62, check_aggregate_load, NULL},
-	{63, 64, check_running_window, NULL},
+	{63, 64, NULL, "a running window is saved with the rest"},
 	{65, 65, NULL, "all history goes to one file in one write, so there is no order"},
 	{66, 66, NULL, "there are no workers that write checkpoints"},
 	{79, 79, check_estimate, NULL},
@@ -337,6 +301,6 @@ const struct unit_check unit_container_checks[] = {
 	{89, 90, check_pod_minimum, NULL},
 	{91, 91, check_controlled, NULL},
 	{92, 108, check_scenario, NULL},
-	{109, 111, check_expiry, NULL},
+	{109, 111, NULL, "the history has an expiry of its own"},
 	{0},
 };

@@ -112,33 +112,6 @@ static void check_sub_epsilon(const struct unit_row *row)
 	expect_int(row->at, "min", h.min, o.buckets - 1);
 }
 
-/* The next "{1:2,3:4}" of a text into a histogram where value i is bucket i. */
-static struct histogram braces(const struct histogram_options *o, const char **s)
-{
-	int value, weight, used;
-	struct histogram h;
-
-	histogram_init(&h, o, 0);
-	*s = strchr(*s, '{') + 1;
-	while (sscanf(*s, "%d:%d%n", &value, &weight, &used) == 2) {
-		histogram_add(&h, value, weight, 0);
-		*s += used + ((*s)[used] == ',');
-	}
-	return h;
-}
-
-static void check_merge(const struct unit_row *row)
-{
-	struct histogram_options o = options_of(row->setup);
-	const char *in = row->input, *out = row->expected;
-	OWN(histogram_drop) struct histogram a = braces(&o, &in);
-	OWN(histogram_drop) struct histogram b = braces(&o, &in);
-	OWN(histogram_drop) struct histogram want = braces(&o, &out);
-
-	expect_int(row->at, "merge", histogram_merge(&a, &b), 0);
-	expect_int(row->at, row->expected, same_histogram(&a, &want), true);
-}
-
 /* V048: nothing; else "add 1 w1, 2 w100000". */
 static void check_save(const struct unit_row *row)
 {
@@ -277,28 +250,17 @@ static void check_decay(const struct unit_row *row)
 	unit_expect(row, 0, histogram_percentile(&h, p));
 }
 
-static void check_decay_merge(const struct unit_row *row)
-{
-	/* The youngest sample first: it sets the reference that the merge ends with. */
-	static const struct sample all[] = {{2, 1, 2}, {3, 1, 1}, {1, 1, 0}, {2, 1, 1}};
-	struct histogram_options o = options_of("linear 10/1/1e-15");
-	OWN(histogram_drop) struct histogram a = decaying(&o, all + 2, 2);
-	OWN(histogram_drop) struct histogram b = decaying(&o, all, 2);
-	OWN(histogram_drop) struct histogram want = decaying(&o, all, 4);
-
-	expect_int(row->at, "merge", histogram_merge(&a, &b), 0);
-	expect_int(row->at, "reference", a.reference_usec, want.reference_usec);
-	expect_near(row->at, "total", a.total, want.total, 1e-15);
-	for (uint32_t i = 0; i < o.buckets; i++)
-		expect_near(row->at, "weight", histogram_weight(&a, i), histogram_weight(&want, i),
-			    1e-15);
-}
-
 const struct unit_check unit_histogram_checks[] = {
-	{1, 21, check_options, NULL},      {22, 41, check_percentile, NULL},
-	{42, 45, check_empty, NULL},       {46, 46, check_sub_epsilon, NULL},
-	{47, 47, check_merge, NULL},       {48, 51, check_save, NULL},
-	{52, 56, check_load, NULL},        {57, 58, check_reload, NULL},
-	{59, 59, check_reference, NULL},   {67, 77, check_decay, NULL},
-	{78, 78, check_decay_merge, NULL}, {0},
+	{1, 21, check_options, NULL},
+	{22, 41, check_percentile, NULL},
+	{42, 45, check_empty, NULL},
+	{46, 46, check_sub_epsilon, NULL},
+	{47, 47, NULL, "histograms are not merged"},
+	{48, 51, check_save, NULL},
+	{52, 56, check_load, NULL},
+	{57, 58, check_reload, NULL},
+	{59, 59, check_reference, NULL},
+	{67, 77, check_decay, NULL},
+	{78, 78, NULL, "histograms are not merged"},
+	{0},
 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* V112 to V162: rounding, limits, capping, update priority and decision, disruption. */
+/* V112 to V162: rounding, update priority and decision. */
 #include "policy/base/quantity.h"
 #include "test/policy/vectors_unit.h"
-#include "test/policy/vpa/vpa_round.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -43,107 +42,6 @@ static void check_whole_cores(const struct unit_row *row)
 	unit_expect(row, 0, (double)milli / 1000);
 }
 
-/* CPU in millicores, shown in cores; memory in bytes. A fallback is the default of a LimitRange. */
-static void check_proportional(const struct unit_row *row)
-{
-	static const struct {
-		int id;
-		int64_t limit, request, recommended, fallback;
-		double unit;
-	} cases[] = {
-		{127, 2000, 1000, 10000, 0, 1000}, {128, 0, 1000, 10000, 2000, 1000},
-		{129, 0, 1000, 10000, 0, 1000},    {130, 2000, 0, 10000, 0, 1000},
-		{131, 1000, 1000, 10000, 0, 1000}, {132, 2000, 1500, 1000, 0, 1000},
-		{133, 200, 150, 100, 0, 1},        {134, 10000000000, 1, 10000000000, 0, 1},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		int64_t got;
-
-		if (cases[i].id != row->id)
-			continue;
-		got = vpa_proportional_limit(cases[i].limit, cases[i].request, cases[i].recommended,
-					     cases[i].fallback);
-		if (strncmp(row->expected, "int64 max", 9) == 0)
-			expect_int(row->at, row->expected, got, INT64_MAX);
-		else if (strcmp(row->expected, "no limit set") == 0)
-			expect_int(row->at, row->expected, got, 0);
-		else
-			unit_expect(row, 0, (double)got / cases[i].unit);
-	}
-}
-
-static void set_bound(struct vpa_pod_container *c, enum vpa_bound b, int64_t cpu, int64_t mem)
-{
-	c->recommended = true;
-	c->rec.resources = BOTH;
-	c->rec.amount[b][RESOURCE_CPU] = cpu;
-	c->rec.amount[b][RESOURCE_MEMORY] = mem;
-}
-
-static void set_now(struct vpa_pod_container *c, int64_t cpu, int64_t mem)
-{
-	c->now = (struct vpa_resources){{cpu, mem}, {cpu, mem}};
-}
-
-static void check_policy_cap(const struct unit_row *row)
-{
-	struct vpa_pod_container c = {.min_allowed = {400, 40000}, .max_allowed = {450, 45000}};
-	static const enum vpa_bound order[] = {VPA_TARGET, VPA_LOWER, VPA_UPPER};
-
-	set_bound(&c, VPA_TARGET, 300, 50000);
-	set_bound(&c, VPA_LOWER, 200, 43000);
-	set_bound(&c, VPA_UPPER, 500, 55000);
-	vpa_cap_pod(&c, 1, NULL, NULL);
-	for (uint32_t i = 0; i < 3; i++) {
-		unit_expect(row, 2 * i, (double)c.rec.amount[order[i]][RESOURCE_CPU]);
-		unit_expect(row, 2 * i + 1, (double)c.rec.amount[order[i]][RESOURCE_MEMORY]);
-	}
-}
-
-static void check_requests_only(const struct unit_row *row)
-{
-	struct vpa_pod_container c = {.requests_only = true, .now.limit = {30, 70000}};
-
-	set_bound(&c, VPA_TARGET, 20, 80000);
-	set_bound(&c, VPA_UPPER, 100, 90000);
-	vpa_cap_pod(&c, 1, NULL, NULL);
-	unit_expect(row, 0, (double)c.rec.amount[VPA_TARGET][RESOURCE_CPU]);
-	unit_expect(row, 1, (double)c.rec.amount[VPA_TARGET][RESOURCE_MEMORY]);
-	unit_expect(row, 2, (double)c.rec.amount[VPA_UPPER][RESOURCE_CPU]);
-	unit_expect(row, 3, (double)c.rec.amount[VPA_UPPER][RESOURCE_MEMORY]);
-}
-
-static void check_container_range(const struct unit_row *row)
-{
-	struct vpa_limit_range range = {.max = {1000, 0}, .min = {0, 500000000}};
-	struct vpa_pod_container c = {0};
-
-	set_now(&c, 1000, 1000000000);
-	set_bound(&c, VPA_TARGET, 2000, 200000000);
-	vpa_cap_pod(&c, 1, NULL, &range);
-	unit_expect(row, 0, (double)c.rec.amount[VPA_TARGET][RESOURCE_CPU]);
-	unit_expect(row, 1, (double)c.rec.amount[VPA_TARGET][RESOURCE_MEMORY]);
-}
-
-static void check_pod_range(const struct unit_row *row)
-{
-	struct vpa_limit_range range = {0};
-	struct vpa_pod_container c[2] = {0};
-
-	if (row->id == 138)
-		range.max[RESOURCE_MEMORY] = (int64_t)GIB;
-	else
-		range.min[RESOURCE_MEMORY] = 4 * (int64_t)GIB;
-	for (int i = 0; i < 2; i++) {
-		set_now(&c[i], 1000, 50000000);
-		set_bound(&c[i], VPA_TARGET, 1000, (i + 1) * (int64_t)GIB);
-	}
-	vpa_cap_pod(c, 2, &range, NULL);
-	unit_expect(row, 0, (double)c[0].rec.amount[VPA_TARGET][RESOURCE_MEMORY]);
-	unit_expect(row, 1, (double)c[1].rec.amount[VPA_TARGET][RESOURCE_MEMORY]);
-}
-
 /* Per container: CPU request and target in millicores, memory request and target, CPU bounds. */
 struct priority_case {
 	int id;
@@ -171,8 +69,8 @@ static struct vpa_pod_container priority_container(const int64_t *n)
 {
 	struct vpa_pod_container c = {.recommended = n[1] > 0};
 
-	c.now.request[RESOURCE_CPU] = n[0];
-	c.now.request[RESOURCE_MEMORY] = n[2];
+	c.request[RESOURCE_CPU] = n[0];
+	c.request[RESOURCE_MEMORY] = n[2];
 	c.rec.resources = n[3] > 0 ? BOTH : 1u << RESOURCE_CPU;
 	c.rec.amount[VPA_TARGET][RESOURCE_CPU] = n[1];
 	c.rec.amount[VPA_TARGET][RESOURCE_MEMORY] = n[3];
@@ -195,36 +93,6 @@ static void check_priority(const struct unit_row *row)
 		p = vpa_update_priority(c, 2);
 		unit_expect_list(row, (double[]){p.outside_range, p.scale_up, p.resource_diff}, 3);
 	}
-}
-
-struct named {
-	struct vpa_priority p;
-	double name;
-};
-
-static int compare_named(const void *a, const void *b)
-{
-	return vpa_priority_compare(&((const struct named *)a)->p, &((const struct named *)b)->p);
-}
-
-static void check_order(const struct unit_row *row)
-{
-	static const struct named up_and_down[] = {
-		{{false, true, 0.25}, 1}, {{false, false, 0.25}, 2}, {{false, false, 0.5}, 3}};
-	struct named pods[4];
-	double numbers[4];
-	uint32_t count = 3;
-
-	if (row->id == 153) {
-		memcpy(pods, up_and_down, sizeof up_and_down);
-	} else {
-		count = unit_numbers(row->input, numbers, 4);
-		for (uint32_t i = 0; i < count; i++)
-			pods[i] = (struct named){{false, true, numbers[i]}, numbers[i]};
-	}
-	qsort(pods, count, sizeof pods[0], compare_named);
-	for (uint32_t i = 0; i < count; i++)
-		unit_expect(row, i, pods[i].name);
 }
 
 static void check_decision(const struct unit_row *row)
@@ -259,29 +127,14 @@ static void check_decision(const struct unit_row *row)
 	}
 }
 
-static void check_disruption(const struct unit_row *row)
-{
-	struct vpa_round_rules rules = vpa_round_rules_default;
-	double n[3] = {0};
-
-	unit_numbers(row->setup, n, 3);
-	rules.min_replicas = (uint32_t)n[1];
-	rules.disruption = n[2];
-	unit_expect(row, 0, vpa_disruption_budget((uint32_t)n[0], (uint32_t)n[0], &rules));
-}
-
 const struct unit_check unit_limits_checks[] = {
 	{112, 115, check_round_up, NULL},
 	{116, 122, check_humanize, NULL},
 	{123, 126, check_whole_cores, NULL},
-	{127, 134, check_proportional, NULL},
-	{135, 135, check_policy_cap, NULL},
-	{136, 136, check_requests_only, NULL},
-	{137, 137, check_container_range, NULL},
-	{138, 139, check_pod_range, NULL},
+	{127, 139, NULL, "limits do not follow requests, and no recommendation is capped"},
 	{140, 152, check_priority, NULL},
-	{153, 154, check_order, NULL},
+	{153, 154, NULL, "there is one container"},
 	{155, 159, check_decision, NULL},
-	{160, 162, check_disruption, NULL},
+	{160, 162, NULL, "nothing is evicted in rounds"},
 	{0},
 };

@@ -130,8 +130,7 @@ static void vpa_begin(struct run *r, int64_t now)
 
 	vpa_aggregate_init(&v->a, &vpa_rules_default);
 	v->c = (struct vpa_container){.aggregate = &v->a, .rules = &vpa_rules_default};
-	v->pod = (struct vpa_pod_container){.now = {{(int64_t)r->limit}, {(int64_t)r->limit}},
-					    .recommended = true};
+	v->pod = (struct vpa_pod_container){.request = {(int64_t)r->limit}, .recommended = true};
 	v->started = v->sampled = now;
 	v->used = r->usage;
 	/* The idle minute. */
@@ -163,9 +162,8 @@ static void vpa_step(struct run *r, int64_t now)
 	p = vpa_update_priority(&v->pod, 1);
 	if (!vpa_update_accepted(&p, &run, &vpa_update_rules_default))
 		return;
-	v->pod.now.request[RESOURCE_CPU] = v->pod.now.limit[RESOURCE_CPU] =
-		v->pod.rec.amount[VPA_TARGET][RESOURCE_CPU];
-	write_limit(r, (uint64_t)v->pod.now.limit[RESOURCE_CPU]);
+	v->pod.request[RESOURCE_CPU] = v->pod.rec.amount[VPA_TARGET][RESOURCE_CPU];
+	write_limit(r, (uint64_t)v->pod.request[RESOURCE_CPU]);
 }
 
 static const struct law laws[] = {

@@ -10,16 +10,6 @@ void vpa_aggregate_init(struct vpa_aggregate *a, const struct vpa_rules *rules);
 void vpa_aggregate_drop(struct vpa_aggregate *a);
 /* ret holds nothing. -ENOMEM: still nothing. */
 int vpa_aggregate_copy(const struct vpa_aggregate *a, struct vpa_aggregate *ret);
-/* -EINVAL when the histograms do not match, -ENOMEM: a may have been merged in part. */
-int vpa_aggregate_merge(struct vpa_aggregate *a, const struct vpa_aggregate *other);
-/* True once nothing was sampled for rules->windows windows; created counts when nothing ever was.
- */
-bool vpa_aggregate_expired(const struct vpa_aggregate *a, const struct vpa_rules *rules,
-			   usec_t created, usec_t now);
-
-/* Takes the peak of c's unfinished window out of a copy that is to be saved. */
-void vpa_exclude_running_peak(const struct vpa_container *c, usec_t now,
-			      struct vpa_aggregate *copy);
 
 /* The saved form, version "v3". */
 struct vpa_checkpoint {
