@@ -217,13 +217,17 @@ static bool is_saving(struct records *r)
  * has it. A failure is reported and tried again. */
 static void keep_lift(struct records *r)
 {
+	OWN(drop_free) char *text = NULL;
 	OWN(drop_fd) int dir = -1;
+	size_t len;
 	int result;
 
 	if (!r->lift_copy_due)
 		return;
 	dir = open(r->units->config->paths.runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	result = dir < 0 ? -errno : baseline_save_lift(dir, &r->baselines);
+	result = dir < 0 ? -errno : baseline_encode(&r->baselines, &text, &len);
+	if (result == 0)
+		result = state_file_save(dir, &baseline_lift, text, len);
 	/* An old copy would be taken for the newest. */
 	if (result < 0 && dir >= 0)
 		unlinkat(dir, baseline_lift.name, 0);
@@ -926,9 +930,11 @@ void lift_start(struct records *r, const char *runtime_dir, int root)
 	OWN(baseline_set_free) struct baseline_set copy = {0};
 	OWN(drop_fd) int dir = open(runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct restore restore = {.root = root};
+	char aside[STATE_ASIDE_MAX];
 
 	r->lift_copy_due = r->baselines.count > 0;
-	if (dir < 0 || baseline_load_lift(dir, &copy) < 0)
+	/* A damaged one counts as absent. */
+	if (dir < 0 || baseline_load_kind(dir, &baseline_lift, aside, &copy) < 0)
 		return;
 	if (r->baselines.count == 0)
 		restore_lift(&restore, &copy);

@@ -225,7 +225,7 @@ int baseline_save(int dir, const struct baseline_set *s)
 	return r;
 }
 
-static int load_kind(int dir, const struct state_kind *k, char *aside, struct baseline_set *ret)
+int baseline_load_kind(int dir, const struct state_kind *k, char *aside, struct baseline_set *ret)
 {
 	OWN(state_file_free) struct state_file f = {0};
 	int r = state_file_load(dir, k, aside, &f);
@@ -241,25 +241,9 @@ static int load_kind(int dir, const struct state_kind *k, char *aside, struct ba
 int baseline_load(int dir, char *aside, struct baseline_set *ret)
 {
 	char copy_aside[STATE_ASIDE_MAX];
-	int r = load_kind(dir, &baseline_state, aside, ret);
+	int r = baseline_load_kind(dir, &baseline_state, aside, ret);
 
 	if (r == 0 || r == -ENOMEM)
 		return r;
-	return load_kind(dir, &baseline_copy, copy_aside, ret) == 0 ? 0 : r;
-}
-
-int baseline_save_lift(int dir, const struct baseline_set *s)
-{
-	OWN(drop_free) char *text = NULL;
-	size_t len;
-	int r = baseline_encode(s, &text, &len);
-
-	return r < 0 ? r : state_file_save(dir, &baseline_lift, text, len);
-}
-
-int baseline_load_lift(int dir, struct baseline_set *ret)
-{
-	char aside[STATE_ASIDE_MAX];
-
-	return load_kind(dir, &baseline_lift, aside, ret);
+	return baseline_load_kind(dir, &baseline_copy, copy_aside, ret) == 0 ? 0 : r;
 }

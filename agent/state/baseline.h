@@ -84,7 +84,5 @@ int baseline_save(int dir, const struct baseline_set *s);
 /* Like state_file_load(); a body that cannot be decoded is set aside as well. In both cases the
  * copy is read instead: 0 with a name in aside. */
 int baseline_load(int dir, char *aside, struct baseline_set *ret);
-
-/* The same for the file in the runtime folder; a damaged one counts as absent. */
-int baseline_save_lift(int dir, const struct baseline_set *s);
-int baseline_load_lift(int dir, struct baseline_set *ret);
+/* One of the three files. */
+int baseline_load_kind(int dir, const struct state_kind *k, char *aside, struct baseline_set *ret);
