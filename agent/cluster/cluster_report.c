@@ -224,7 +224,6 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 				  m->record->ratified);
 	bool watched = managed_state(m) != UNIT_UNMANAGED;
 
-	ret->running = m->cgroup.cg != NULL;
 	ret->limits_only = controlled_now(m) == CONTROLLED_LIMITS;
 	ret->use_bytes = use_of(m);
 	ret->slope_bps = watched ? c->mem.slope_bps : 0;

@@ -104,7 +104,6 @@ struct report_container {
 	bool growing;       /* not settled yet */
 	usec_t grew_at;     /* last growth seen; 0: none since observation began */
 	bool replayed; /* the runtime may write its recorded limits at any moment (CPU manager) */
-	bool running;
 	bool limits_only; /* vscaled leaves its requests alone, though not those of the whole pod */
 	bool swaps;       /* the kubelet takes no other memory request of it */
 };

@@ -264,7 +264,6 @@ void draft_note(struct draft *d, size_t r, uint64_t from, uint64_t to)
 	d->any = true;
 	d->big |= is_big(d, from, to);
 	d->up |= to > from;
-	d->down |= to < from;
 	d->memory_up |= r == RESOURCE_MEMORY && to > from;
 }
 
@@ -572,7 +571,7 @@ bool draft_build(struct draft *d)
 /* Memory before CPU: a CPU resize replays a memory limit that is about to be raised. */
 void draft_leave_cpu(struct draft *d)
 {
-	d->any = d->big = d->up = d->down = d->memory_up = false;
+	d->any = d->big = d->up = d->memory_up = false;
 	for (size_t i = 0; i < d->f->container_count; i++) {
 		const struct report_values v = d->want[i];
 

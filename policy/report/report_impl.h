@@ -16,7 +16,7 @@ struct draft {
 	bool leads;        /* a lead is needed now */
 	usec_t ahead_usec; /* slope that a memory limit has to cover */
 	usec_t lower_at;   /* no memory limit is lowered before */
-	bool big, up, down, memory_up, memory_later, any;
+	bool big, up, memory_up, memory_later, any;
 	bool handed_back; /* a value of it goes back to its original */
 	bool short_of_room;
 	bool kept_high;     /* a memory limit is not lowered: server or kubelet does not take it */
@@ -92,11 +92,10 @@ uint32_t report_foreign_values(const struct report_state *s, const struct report
 			       usec_t now);
 
 /* --- report_state.c */
-/* Admission stored lower values than were asked for: these are the ceilings from now on, as another
- * request would end the same way. */
-bool report_lowered(const struct report_tuning *t, struct report_memory *m,
-		    const struct report_values *want, const struct report_values *spec, size_t r,
-		    usec_t now);
+/* What was wanted above `from` is refused, requests alone or limits too: `from` is the ceiling, as
+ * another request would end the same way. False: nothing was. */
+bool report_refuse_value(struct report_memory *m, size_t r, const struct report_values *want,
+			 const struct report_values *from, bool requests, usec_t until);
 struct refusal {
 	uint32_t resources; /* RESOURCES_* */
 	bool requests;      /* what is requested: no limit is the cause */
@@ -105,8 +104,8 @@ struct refusal {
 /* Records a refusal by the first row that fits: values asked for above the known spec get that spec
  * as their ceiling. With from_good, the last spec that was carried out takes its place, and what an
  * external writer set is left out. False: no value of a row was raised. */
-bool report_refuse_first(const struct report_tuning *t, struct report_state *s,
-			 const struct refusal *rows, size_t count, usec_t now);
+bool report_refuse_first(struct report_state *s, const struct refusal *rows, size_t count,
+			 usec_t until);
 /* An external writer changed the spec (memory: memory limits too), so what was refused before may
  * be accepted now. */
 void report_forget_refusals(struct report_state *s, bool memory);

@@ -447,7 +447,7 @@ void draft_lead(struct draft *d)
 {
 	const struct report_facts *f = d->f;
 
-	d->any = d->big = d->up = d->down = d->memory_up = false;
+	d->any = d->big = d->up = d->memory_up = false;
 	for (size_t i = 0; i < f->container_count; i++)
 		d->want[i] = report_spec_of(f, i);
 	for (size_t i = 0; i < f->container_count; i++) {

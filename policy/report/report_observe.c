@@ -184,7 +184,8 @@ static uint32_t report_observe_compare(const struct report_tuning *t, struct rep
 		m->theirs &= ~(1u << r);
 		if (!s->under_way && !(m->foreign & (1u << r)) &&
 		    c->resource[r].limit_owner == OWNER_VSCALED && !report_late(s, now))
-			*lowered |= report_lowered(t, m, &m->known, &spec, r, now);
+			*lowered |= report_refuse_value(m, r, &m->known, &spec, false,
+							add_sat(now, t->refusal_usec));
 	}
 	m->theirs |= m->foreign;
 	return moved | m->foreign;
@@ -338,6 +339,7 @@ static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
 	bool named = f->condition_resources != 0 && (!f->pending_deferred || is_overdue(t, s, now));
 	bool for_room = f->pending_deferred || (f->pending_infeasible && f->no_room);
 	uint32_t resources = named ? f->condition_resources : RESOURCES_BOTH;
+	usec_t until = add_sat(now, t->refusal_usec);
 	struct refusal rows[] = {{for_room ? resources : 0, true, true}, {resources, false, true}};
 
 	/* The cgroup does not hold headroom: the CPU value goes back first, then a condition on
@@ -352,8 +354,8 @@ static uint32_t condemn(const struct report_tuning *t, struct report_state *s,
 		s->infeasible_since = now;
 	s->carry = CARRY_DONE;
 	/* vscaled raised none of it: no value is the cause, and growth of another must not end. */
-	if (!report_refuse_first(t, s, rows, ARRAY_SIZE(rows), now) && f->pending_infeasible)
-		s->refused_until = add_sat(now, t->refusal_usec);
+	if (!report_refuse_first(s, rows, ARRAY_SIZE(rows), until) && f->pending_infeasible)
+		s->refused_until = until;
 	s->back = s->requests_refused && !f->guaranteed ? BACK_REQUESTS : BACK_FORMER;
 	if (rows[1].resources & RESOURCES_MEMORY)
 		keep_used(t, s, f, now);

@@ -116,8 +116,8 @@ void report_sent(struct report_state *s, const struct report_facts *f,
 	s->since = now;
 }
 
-static bool refuse(struct report_memory *m, size_t r, const struct report_values *want,
-		   const struct report_values *from, bool requests)
+bool report_refuse_value(struct report_memory *m, size_t r, const struct report_values *want,
+			 const struct report_values *from, bool requests, usec_t until)
 {
 	bool request = want->request[r] > from->request[r];
 	bool limit = want->limit[r] > from->limit[r] && !requests;
@@ -126,37 +126,33 @@ static bool refuse(struct report_memory *m, size_t r, const struct report_values
 		return false;
 	m->ceiling.limit[r] = limit ? from->limit[r] : LIMIT_MAX;
 	m->ceiling.request[r] = request ? from->request[r] : LIMIT_MAX;
+	m->ceiling_until[r] = until;
 	return true;
 }
 
-static uint32_t report_refuse(const struct report_tuning *t, struct report_state *s,
-			      const struct refusal *why, usec_t now)
+static bool refuse(struct report_state *s, const struct refusal *why, usec_t until)
 {
-	uint32_t count = 0;
+	bool any = false;
 
 	for (size_t i = 0; i < s->count; i++) {
 		struct report_memory *m = &s->container[i];
 		const struct report_values *from = why->from_good ? &m->good : &m->known;
 		const struct report_values *want = why->from_good ? &m->known : &m->want[0];
 
-		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
-			if ((why->from_good && (m->theirs & (1u << r))) ||
-			    !(why->resources & (1u << r)) ||
-			    !refuse(m, r, want, from, why->requests))
-				continue;
-			m->ceiling_until[r] = add_sat(now, t->refusal_usec);
-			count++;
-		}
+		for (size_t r = 0; r < RESOURCE_COUNT; r++)
+			if ((why->resources & (1u << r)) &&
+			    !(why->from_good && (m->theirs & (1u << r))))
+				any |= report_refuse_value(m, r, want, from, why->requests, until);
 	}
-	s->requests_refused = why->requests && count != 0;
-	return count;
+	s->requests_refused = why->requests && any;
+	return any;
 }
 
-bool report_refuse_first(const struct report_tuning *t, struct report_state *s,
-			 const struct refusal *rows, size_t count, usec_t now)
+bool report_refuse_first(struct report_state *s, const struct refusal *rows, size_t count,
+			 usec_t until)
 {
 	for (size_t i = 0; i < count; i++)
-		if (report_refuse(t, s, &rows[i], now) != 0)
+		if (refuse(s, &rows[i], until))
 			return true;
 	return false;
 }
@@ -165,6 +161,7 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 			const struct report_facts *f, const struct report_answer *a, usec_t now)
 {
 	uint32_t resources = a->resources ? a->resources : RESOURCES_BOTH;
+	usec_t until = add_sat(now, t->refusal_usec);
 	/* First the resources that the refusal names; if the request raised none of them, both. If
 	 * it raised nothing, no value is the cause. */
 	const struct refusal rows[] = {{a->requests ? resources : 0, true, false},
@@ -177,26 +174,11 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 	/* A refusal of a former spec or of the originals only causes a pause. */
 	if (f->restoring || s->back != BACK_NONE)
 		s->back_until = add_sat(now, t->small_usec);
-	else if (!report_refuse_first(t, s, rows, ARRAY_SIZE(rows), now))
-		s->refused_until = add_sat(now, t->refusal_usec);
+	else if (!report_refuse_first(s, rows, ARRAY_SIZE(rows), until))
+		s->refused_until = until;
 	if (!f->restoring && s->back == BACK_NONE && report_can_withdraw(s))
 		s->back = BACK_WITHDRAW;
 	return REPORT_CHANGE_REFUSED | REPORT_CHANGE_RETRY;
-}
-
-bool report_lowered(const struct report_tuning *t, struct report_memory *m,
-		    const struct report_values *want, const struct report_values *spec, size_t r,
-		    usec_t now)
-{
-	bool limit = spec->limit[r] < want->limit[r];
-	bool request = spec->request[r] < want->request[r];
-
-	if (!limit && !request)
-		return false;
-	m->ceiling.limit[r] = limit ? spec->limit[r] : LIMIT_MAX;
-	m->ceiling.request[r] = request ? spec->request[r] : LIMIT_MAX;
-	m->ceiling_until[r] = add_sat(now, t->refusal_usec);
-	return true;
 }
 
 /* One container of a 200: the object's values count, not those asked for. others: an external
@@ -220,7 +202,8 @@ static bool take_answer(const struct report_tuning *t, struct report_state *s,
 		if (m->foreign & (1u << r))
 			continue;
 		m->theirs &= ~(1u << r);
-		lowered |= report_lowered(t, m, &m->want[0], &spec, r, now);
+		lowered |= report_refuse_value(m, r, &m->want[0], &spec, false,
+					       add_sat(now, t->refusal_usec));
 	}
 	m->theirs |= m->foreign;
 	m->known = spec;

@@ -43,7 +43,7 @@ static inline void rig_init(struct report_rig *g)
 		.container_count = RIG_CONTAINERS,
 	};
 	for (size_t i = 0; i < RIG_CONTAINERS; i++) {
-		g->c[i] = (struct report_container){.use_bytes = 100 * MIB, .running = true};
+		g->c[i] = (struct report_container){.use_bytes = 100 * MIB};
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 			struct report_resource *x = rig_res(g, i, r);
 

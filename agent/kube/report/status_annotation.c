@@ -271,8 +271,7 @@ void reporter_fill(const struct kube_pod *pod, struct reporter_view *view)
 	/* More than a report has room for: nothing is reported of the pod. */
 	view->facts.container_count = n;
 	for (size_t i = 0; i < MIN(n, (size_t)REPORT_CONTAINERS_MAX); i++) {
-		view->containers[i] =
-			(struct report_container){.running = pod->containers[i].running};
+		view->containers[i] = (struct report_container){0};
 		for (size_t r = 0; r < RESOURCE_COUNT; r++)
 			fill_resource(&pod->containers[i], r, &view->containers[i].resource[r]);
 		view->facts.echoed &= is_echoed(&pod->containers[i]);
