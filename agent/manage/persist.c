@@ -14,6 +14,7 @@
 #include "policy/base/base.h"
 #include "policy/control/control.h"
 #include "systemd/unit_dropin.h"
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -399,8 +400,10 @@ void persist_end(struct records *records)
 void persist_enter(struct managed *m)
 {
 	m->record = baseline_find(&m->records->baselines, m->key);
-	if (m->record != NULL)
-		m->record->holder = &m->record;
+	if (m->record == NULL)
+		return;
+	assert(m->record->holder == NULL);
+	m->record->holder = &m->record;
 }
 
 void persist_leave(struct managed *m)
