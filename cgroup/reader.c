@@ -167,6 +167,8 @@ int cg_events_fd(struct cg *c)
 	return c->events_fd;
 }
 
+/* --- CPUs, processes, swap */
+
 /* A list of CPUs of one level. */
 static int read_list(const struct cg *c, const char *file, uint32_t *ret)
 {

@@ -335,6 +335,8 @@ int cg_force_mem_max(struct cg *c, uint64_t bytes)
 	return r;
 }
 
+/* --- writers that are stuck in the kernel */
+
 /* A thaw that does not succeed would leave PID 1 frozen. */
 #define THAW_TRIES 100
 

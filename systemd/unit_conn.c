@@ -93,6 +93,8 @@ int unit_conn_open(const struct unit_address *at, sd_bus **ret, bool *ret_direct
 	return error;
 }
 
+/* --- calls that are waited for */
+
 static usec_t now_usec(void)
 {
 	struct timespec t;

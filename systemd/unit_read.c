@@ -461,6 +461,8 @@ int unit_list_start(sd_bus *bus, struct unit_reader *rr, const struct unit_list_
 	return 0;
 }
 
+/* --- signals that matter */
+
 static void free_strings(char **strings)
 {
 	for (char **s = strings; s && *s; s++)

@@ -18,6 +18,8 @@
 #include "agent/recorder/recorder.h"
 #include <errno.h>
 
+/* --- startup boost */
+
 /* Converts a wall-clock timestamp to boottime: never later than now. */
 static usec_t stamped_at(const struct wakeup *w, usec_t stamp_real)
 {
@@ -113,6 +115,8 @@ void boost_forget(struct managed *m)
 	persist_boost_base(m, 0);
 }
 
+/* --- release */
+
 void unit_update_blocked(struct managed *m)
 {
 	control_set_paused(&m->control, m->paused || managed_state(m) == UNIT_RESTORED ||
@@ -189,6 +193,8 @@ void release_stopping(struct unit_table *t)
 			release_put_back(m, r, held_beside(m, r), REASON_STOPPING);
 	}
 }
+
+/* --- attaching */
 
 #define LIMITS_USAGE (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
 

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
+/* --- the scanner */
+
 #define OWNERS "fieldsV1"
 /* cJSON reads this many bytes of a number. */
 #define NUMBER_MAX 63
@@ -319,6 +321,8 @@ bool span_is(const struct span *s, const char *text)
 {
 	return s->len == strlen(text) && memcmp(s->s, text, s->len) == 0;
 }
+
+/* --- trees */
 
 /* What the scanner has taken can be parsed. */
 static int build(const char *text, size_t len, cJSON **ret)

@@ -132,6 +132,8 @@ void process_read(struct process_facts *ret)
 	*ret = facts;
 }
 
+/* --- footprint */
+
 /* The allocator's own threshold at the start. */
 #define LARGE_BYTES (128 * 1024)
 
@@ -177,6 +179,8 @@ void footprint_trim(void)
 		fclose(maps);
 	malloc_trim(0);
 }
+
+/* --- threads */
 
 #define STACK_BYTES ((size_t)64 << 10)
 

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The commands that query the daemon and print its answer. */
+/* --- the commands that query the daemon and print its answer */
 
 /* Prints the answer as it is, or for people; frees it. */
 static int show(const struct ctl *c, int r, cJSON *answer,
@@ -179,7 +179,7 @@ int ctl_config_check(const struct ctl *c)
 	return CTL_OK;
 }
 
-/* The commands of vscalectl. */
+/* --- the table of commands */
 
 #define BACKTEST "vscale-backtest"
 
@@ -232,6 +232,8 @@ const struct ctl_command ctl_commands[] = {
 	{0},
 };
 /* clang-format on */
+
+/* --- the command line */
 
 /* Values of getopt_long() from here on are rows of option_infos. */
 #define LETTERS 256

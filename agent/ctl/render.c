@@ -171,6 +171,8 @@ int json_print(const struct ctl *c, cJSON *value)
 	return r;
 }
 
+/* --- for people */
+
 #define PATH_SIZE 64
 
 static const char *const sequences[] = {

@@ -541,6 +541,8 @@ static void drift_resolve_unit(struct managed *m, enum answer answer, struct pla
 		resolve_laws(m, answer, plan);
 }
 
+/* --- what comes in */
+
 static void on_watch_event(void *ctx, const struct cg_watch_event *e)
 {
 	struct unit_table *t = ctx;

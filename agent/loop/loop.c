@@ -29,6 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
+/* --- the state folder and the control socket */
+
 /* Opens a directory of vscaled, made when it is missing. */
 static int directory_open(const char *path, int *ret)
 {
@@ -203,7 +205,8 @@ static void folders_check(struct folders *f, struct daemon *d, struct serve *s)
 	check_socket(f, d, s);
 }
 
-/* Before the configuration is read, events go where they go by default. */
+/* --- the configuration */
+
 /* The log as configured; before the configuration is read, events go where they go by default. */
 static void log_start(struct daemon *d)
 {
@@ -305,6 +308,8 @@ static int reload_watch(struct reload *reload)
 
 	return r == -ENOENT ? 0 : inotify_without(&reload->daemon->inotify, r);
 }
+
+/* --- the loop */
 
 /* 12 descriptors a cgroup (cgroup/reader.h) for some 2,500 units and containers. */
 #define FILES_MAX   32768

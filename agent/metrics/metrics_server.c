@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+/* --- the server */
+
 struct metrics_server {
 	const struct metrics_ops *ops;
 	void *ctx;
@@ -103,6 +105,8 @@ void metrics_server_free(struct metrics_server *s)
 	http_server_free(s->http);
 	free(s);
 }
+
+/* --- probes */
 
 struct check {
 	const char *name;

@@ -811,6 +811,8 @@ int restore_lift(const struct restore *r, struct baseline_set *set)
 	return error < 0 ? error : lifted;
 }
 
+/* --- calls to systemd without an event loop */
+
 /* PID 1 answers in 10 ms, in tens of seconds while it starts many units. */
 #define TIMEOUT_USEC (30 * USEC_PER_SEC)
 

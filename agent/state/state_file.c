@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* --- files */
+
 /* "vscaled " + name + two numbers + checksum fits easily. */
 #define HEADER_MAX 128
 /* Damaged files are kept, but only this many: the last number is reused. */
@@ -209,6 +211,8 @@ int state_file_load(int dir, const struct state_kind *k, char *aside, struct sta
 		set_aside(dir, k->name, "newer", aside);
 	return r;
 }
+
+/* --- records */
 
 /* What is left of a line. */
 struct cursor {
@@ -614,6 +618,8 @@ int record_encode(const struct record_layout *l, const void *items, size_t count
 	*ret_len = t.len;
 	return 0;
 }
+
+/* --- sorted arrays */
 
 static const char *key_of(const void *items, size_t size, size_t at)
 {

@@ -423,6 +423,8 @@ void cg_scan_withdraw(struct cg_scan *s, uint32_t parts)
 	s->offers &= ~parts;
 }
 
+/* --- the proof */
+
 /* A busy cgroup changes between two reads; a wrong offset is wrong every time. */
 #define TRIES 16
 

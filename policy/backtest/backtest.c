@@ -287,6 +287,8 @@ void backtest_drop(struct backtest *b)
 		backtest_vpa_drop(&b->peer.vpa);
 }
 
+/* ---- demand ---- */
+
 #define PIECE_USEC (20 * USEC_PER_MSEC)
 /* A factor of 700 to 1300 permille, mean 1000. */
 #define FACTOR_LOWEST 700

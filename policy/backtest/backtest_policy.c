@@ -190,6 +190,8 @@ void backtest_policy_act(struct backtest *b)
 		rows[b->policy].act(b);
 }
 
+/* ---- K8s-CPU-Fast ---- */
+
 #define TARGET_PERMILLE    500
 #define TOLERANCE_PERMILLE 100
 
@@ -213,6 +215,8 @@ uint64_t cpu_fast_act(struct cpu_fast *c, uint64_t used_milli, uint64_t limit_mi
 		want = MAX(want, c->wanted_milli[i]);
 	return MAX(want, 1u);
 }
+
+/* ---- the Captain ---- */
 
 #define MARGIN_FIRST 3.0
 #define CORES_MIN    0.01
@@ -266,6 +270,8 @@ bool captain_act(struct captain *c, uint64_t throttled)
 	c->cores = fmax(want, c->cores / 2);
 	return true;
 }
+
+/* ---- VPA's updater ---- */
 
 const struct vpa_update_rules vpa_update_rules_default = {
 	.min_change = 0.1,
@@ -335,6 +341,8 @@ bool vpa_update_accepted(const struct vpa_priority *p, const struct vpa_pod_run 
 		return true;
 	return run->age_usec >= rules->lifetime_usec && p->resource_diff >= rules->min_change;
 }
+
+/* ---- VPA's recommender and updater for one container ---- */
 
 void backtest_vpa_init(struct backtest_vpa *v, uint32_t resources, usec_t now)
 {

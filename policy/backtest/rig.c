@@ -378,6 +378,8 @@ int sim_apply(struct sim *s, const struct change *c)
 	}
 }
 
+/* ---- the rig ---- */
+
 /* 2026-01-01T00:00:00Z */
 #define START_REAL (1767225600 * USEC_PER_SEC)
 

@@ -146,6 +146,8 @@ uint64_t recent_max_get(const struct recent_max *r)
 	return max;
 }
 
+/* --- demand of single periods */
+
 #define SUB_BITS    3 /* eight buckets per power of two */
 #define SUB_BUCKETS (1u << SUB_BITS)
 /* The weights are scaled down before a float's precision suffers. */

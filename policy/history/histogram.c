@@ -335,6 +335,8 @@ const struct histogram_options histogram_memory = {
 };
 // clang-format on
 
+/* --- the saved form */
+
 /* 9999-12-31T23:59:59Z: beyond it the arithmetic of spans could overflow. */
 #define REFERENCE_MAX_USEC (253402300799 * (int64_t)USEC_PER_SEC)
 

@@ -396,6 +396,8 @@ int history_vpa_load(const struct history_checkpoint *c, const struct tuning_his
 	return 0;
 }
 
+/* --- what other pods need */
+
 #define WHOLE 1000u
 /* A container with less confidence (here 9 s of 24 h) still counts as one. */
 #define WEIGHT_MIN 1u
@@ -553,6 +555,8 @@ void prior_blend(const struct prior *p, const struct recommendation *own,
 		blend(p, i, &r);
 	*ret = r;
 }
+
+/* --- floors */
 
 uint64_t floor_value(const struct shrink_floor *f, usec_t half_life_usec, usec_t now_real)
 {

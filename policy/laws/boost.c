@@ -177,6 +177,8 @@ bool boost_covers(const struct boost *b, usec_t from, usec_t to)
 	return b->phase != BOOST_OVER || from < b->ended_at;
 }
 
+/* --- start-up */
+
 /* As with a startup boost: history would get no sample of a container that never becomes Ready. */
 #define STARTUP_MOST_USEC USEC_PER_HOUR
 

@@ -388,6 +388,8 @@ uint64_t cpu_trial_undo(struct cpu_law *c, usec_t now_real)
 	return ended.from_milli;
 }
 
+/* --- goals */
+
 /* Percentiles of all time: a load that comes once a day is throttled at its begin by the first two
  * goals. Floors of failed trials fade soon where the measured share of throttled periods decides
  * anyway. */
@@ -419,6 +421,8 @@ struct cpu_goal cpu_goal_of(const struct tuning *t, enum goal goal)
 		g.floor_half_life_usec = t->cpu.floor_half_life_usec;
 	return g;
 }
+
+/* --- whole cores */
 
 #define CORE_MILLI 1000u
 

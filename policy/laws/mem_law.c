@@ -423,6 +423,8 @@ void mem_brake_failed(struct mem_law *m, usec_t now)
 	};
 }
 
+/* --- trials of decreases */
+
 /* Less stall than this in a phase is noise, whatever its share (Senpai tolerates as much in 6 s).
  */
 #define STALL_MIN_USEC (10 * USEC_PER_MSEC)

@@ -104,6 +104,8 @@ uint64_t limit_kept(enum resource r, uint64_t limit, uint64_t page_bytes)
 				 : round_down(limit, page_bytes);
 }
 
+/* --- plans */
+
 /* Rank of a knob when it is raised and when it is lowered. */
 static const struct {
 	uint8_t raise;

@@ -111,6 +111,8 @@ const char *bound_text(enum bound b)
 	return b < BOUND_COUNT ? bounds[b].text : "?";
 }
 
+/* --- bounds */
+
 /* Which rows are ceilings; the others are floors. */
 static const bool is_upper[BOUND_QUANTUM] = {
 	[BOUND_USER_MAX] = true,    [BOUND_ADMIN_MAX] = true, [BOUND_RANGE_MAX] = true,
