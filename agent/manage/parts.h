@@ -128,16 +128,6 @@ enum container_attach {
 	ATTACH_GUESSED_NEW, /* and it had no record before that */
 };
 
-/* Why a running container is left alone: no cgroup with its processes is found. */
-enum unfound {
-	UNFOUND_NOT,
-	UNFOUND_POD,     /* nor is the pod's */
-	UNFOUND_DRIVER,  /* it is not in the pod's */
-	UNFOUND_SANDBOX, /* nor is it there with a runtime that the pod has named (Kata) */
-	UNFOUND_PROCESS, /* it is empty (gVisor) */
-	UNFOUND_COUNT
-};
-
 /* What the pod says of it. Written by agent/pod. */
 struct managed_container {
 	struct container_rule rule; /* of a container or pod level */
@@ -151,10 +141,10 @@ struct managed_container {
 	usec_t resize_read_at;    /* an external resize was last seen under way then; 0: none */
 	usec_t counted_at;        /* the counters below were read; 0: never */
 	struct tally_counters counters;
-	struct tally_ring day; /* TALLY_DAY_SLOT_USEC */
-	usec_t unfound_since;  /* it runs, and is not attached; 0: not so */
-	enum unfound unfound;
-	uint64_t oom_at_restart; /* kills counted at the container's last restart */
+	struct tally_ring day;     /* TALLY_DAY_SLOT_USEC */
+	usec_t unfound_since;      /* it runs, and is not attached; 0: not so */
+	enum state_reason unfound; /* why no cgroup with its processes is; STATE_SIZING: one is */
+	uint64_t oom_at_restart;   /* kills counted at the container's last restart */
 };
 
 /* memory.max was replaced before its writer was known: found_max is what was found.

@@ -66,15 +66,15 @@ void pods_scan_again(struct pods *pods)
 		pods->items[i]->scan = true;
 }
 
-enum unfound pod_unfound(const struct pod *p)
+enum state_reason pod_unfound(const struct pod *p)
 {
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct managed *m = p->members[i].managed;
 
-		if (m != NULL && m->container.unfound != UNFOUND_NOT)
+		if (m != NULL && m->container.unfound != STATE_SIZING)
 			return m->container.unfound;
 	}
-	return UNFOUND_NOT;
+	return STATE_SIZING;
 }
 
 bool pods_lost(const struct pods *pods)
@@ -82,9 +82,9 @@ bool pods_lost(const struct pods *pods)
 	bool any = false;
 
 	for (size_t i = 0; i < pods->count; i++) {
-		enum unfound u = pod_unfound(pods->items[i]);
+		enum state_reason why = pod_unfound(pods->items[i]);
 
-		any |= u == UNFOUND_POD || u == UNFOUND_DRIVER;
+		any |= why == STATE_NO_POD_CGROUP || why == STATE_OTHER_DRIVER;
 	}
 	for (size_t i = 0; any && i < pods->units->count; i++)
 		any = pods->units->items[i]->kind != UNIT_KIND_CONTAINER ||

@@ -158,8 +158,8 @@ struct pod *pods_entry(const struct pods *pods, const char *uid);
 struct pod *pods_named(const struct pods *pods, const char *name);
 /* Events were lost: the cgroups of every pod are searched for again. */
 void pods_scan_again(struct pods *pods);
-/* Of its first container that is not found. */
-enum unfound pod_unfound(const struct pod *p);
+/* Of its first container that is not found; STATE_SIZING: all are. */
+enum state_reason pod_unfound(const struct pod *p);
 /* Is there not one managed container, and no sandbox is the reason? */
 bool pods_lost(const struct pods *pods);
 /* The container's name within its pod; of a pod level NULL. */

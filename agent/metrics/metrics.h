@@ -59,7 +59,7 @@ struct metrics_input {
 	struct {
 		const char *reason;
 		uint64_t pods;
-	} left_alone[5];
+	} left_alone[4];
 	uint64_t
 		reasons[STATE_REASON_COUNT]; /* containers and units by the reason of their state */
 	uint64_t boosted;                    /* containers whose start is boosted */

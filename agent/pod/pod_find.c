@@ -681,7 +681,7 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 		return;
 	}
 	if (!has_processes(p->pods->host, child->path)) {
-		p->scan |= m->container.unfound == UNFOUND_NOT;
+		p->scan |= m->container.unfound == STATE_SIZING;
 		return;
 	}
 	managed_attach_tried(m);
@@ -801,13 +801,6 @@ void pod_scan(struct pod *p)
 /* Of one that was attached: a kubelet that is being restarted reports its end late. */
 #define LOST_USEC (5 * USEC_PER_MIN)
 
-static const enum state_reason unfound_why[UNFOUND_COUNT] = {
-	[UNFOUND_POD] = STATE_NO_POD_CGROUP,
-	[UNFOUND_DRIVER] = STATE_OTHER_DRIVER,
-	[UNFOUND_SANDBOX] = STATE_SANDBOX_RUNTIME,
-	[UNFOUND_PROCESS] = STATE_SANDBOX,
-};
-
 /* The kubelet reports that it runs. */
 static bool is_awaited(const struct pod *p, size_t i)
 {
@@ -818,42 +811,43 @@ static bool is_awaited(const struct pod *p, size_t i)
 	       m->originals.trust != ORIGINALS_UNKNOWN;
 }
 
-static enum unfound why_unfound(const struct pod *p, size_t i)
+/* STATE_SIZING: its processes are where they should be. */
+static enum state_reason why_unfound(const struct pod *p, size_t i)
 {
 	const struct pod_children *all;
 	const struct pod_child *child;
 
 	if (p->path == NULL)
-		return UNFOUND_POD;
+		return STATE_NO_POD_CGROUP;
 	all = children_of(p);
 	child = all != NULL ? pod_child_of_id(all, p->spec->containers[i].id) : NULL;
 	if (child == NULL)
 		return p->spec->runtime_class || has_processes(p->pods->host, p->path)
-			       ? UNFOUND_SANDBOX
-			       : UNFOUND_DRIVER;
-	return has_processes(p->pods->host, child->path) ? UNFOUND_NOT : UNFOUND_PROCESS;
+			       ? STATE_SANDBOX_RUNTIME
+			       : STATE_OTHER_DRIVER;
+	return has_processes(p->pods->host, child->path) ? STATE_SIZING : STATE_SANDBOX;
 }
 
-static void note_unfound(struct pod *p, size_t i, enum unfound u)
+static void note_unfound(struct pod *p, size_t i, enum state_reason why)
 {
 	struct managed *m = p->members[i].managed;
-	bool same = m->container.unfound == u;
+	bool same = m->container.unfound == why;
 
-	m->container.unfound = u;
+	m->container.unfound = why;
 	pod_set_level_rule(p);
-	if (u == UNFOUND_NOT && managed_state(m) == UNIT_UNMANAGED && m->container.annotated)
+	if (why == STATE_SIZING && managed_state(m) == UNIT_UNMANAGED && m->container.annotated)
 		managed_set_reason(m, STATE_NO_CGROUP);
-	if (u == UNFOUND_NOT)
+	if (why == STATE_SIZING)
 		return;
-	leave_alone(p, i, unfound_why[u]);
+	leave_alone(p, i, why);
 	unit_update_blocked(m);
 	if (!same)
 		event_tell(EVENT_UNIT_UNMANAGED, .who = message_who(m),
-			   .detail = state_rows[unfound_why[u]].text);
-	pod_warn_unmanaged(p, "CgroupMissing", unfound_why[u]);
+			   .detail = state_rows[why].text);
+	pod_warn_unmanaged(p, "CgroupMissing", why);
 	/* Sized by an earlier release of vscaled. */
-	if (u == UNFOUND_PROCESS && m->record != NULL && !m->hand_back.done)
-		lifecycle_release(m, unfound_why[u]);
+	if (why == STATE_SANDBOX && m->record != NULL && !m->hand_back.done)
+		lifecycle_release(m, why);
 }
 
 void pod_check_found(struct pod *p)
@@ -864,8 +858,8 @@ void pod_check_found(struct pod *p)
 
 		if (m == NULL)
 			continue;
-		if (!is_awaited(p, i) && m->container.unfound != UNFOUND_NOT)
-			note_unfound(p, i, UNFOUND_NOT);
+		if (!is_awaited(p, i) && m->container.unfound != STATE_SIZING)
+			note_unfound(p, i, STATE_SIZING);
 		/* Without a watch containers end and start unseen. */
 		if (!is_awaited(p, i) || !p->pods->live)
 			m->container.unfound_since = 0;

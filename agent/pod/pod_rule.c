@@ -54,12 +54,18 @@ static const enum state_reason excluded_kinds[CONTAINER_KIND_COUNT] = {
 
 /* --- bounds --- */
 
+static bool in_sandbox(const struct managed *m)
+{
+	return m->container.unfound == STATE_SANDBOX ||
+	       m->container.unfound == STATE_SANDBOX_RUNTIME;
+}
+
 bool pod_is_sized(const struct pod *p)
 {
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct managed *m = p->members[i].managed;
 
-		if (m != NULL && m->container.annotated && m->container.unfound < UNFOUND_SANDBOX &&
+		if (m != NULL && m->container.annotated && !in_sandbox(m) &&
 		    m->container.rule.rule.mode != MODE_OFF && managed_state(m) != UNIT_RESTORED)
 			return true;
 	}

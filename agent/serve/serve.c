@@ -350,18 +350,23 @@ static void collect_things(struct unit_table *t, struct metrics_input *in)
 
 static void count_pods(const struct pods *pods, struct metrics_input *in)
 {
-	static const char *const words[UNFOUND_COUNT] = {
-		[UNFOUND_POD] = "pod-cgroup",
-		[UNFOUND_DRIVER] = "cgroup-driver",
-		[UNFOUND_SANDBOX] = "sandbox",
-		[UNFOUND_PROCESS] = "sandbox-processes",
+	static const struct {
+		const char *word;
+		enum state_reason why;
+	} left_alone[] = {
+		{"pod-cgroup", STATE_NO_POD_CGROUP},
+		{"cgroup-driver", STATE_OTHER_DRIVER},
+		{"sandbox", STATE_SANDBOX_RUNTIME},
+		{"sandbox-processes", STATE_SANDBOX},
 	};
 
-	for (size_t i = 0; i < UNFOUND_COUNT; i++)
-		in->left_alone[i].reason = words[i];
+	for (size_t i = 0; i < ARRAY_SIZE(left_alone); i++) {
+		in->left_alone[i].reason = left_alone[i].word;
+		for (size_t k = 0; k < pods->count; k++)
+			in->left_alone[i].pods += pod_unfound(pods->items[k]) == left_alone[i].why;
+	}
 	in->pods = pods->count;
 	for (size_t i = 0; i < pods->count; i++) {
-		in->left_alone[pod_unfound(pods->items[i])].pods++;
 		in->pods_invalid += pods->items[i]->error[0] != '\0';
 		for (size_t k = 0; k < pods->items[i]->spec->container_count; k++)
 			if (pods->items[i]->members[k].managed == NULL)
