@@ -4,7 +4,6 @@
 #pragma once
 
 #include "policy/types/reason.h"
-#include "policy/types/state.h"
 #include <stdbool.h>
 
 struct arrival;

@@ -7,7 +7,7 @@
 #include "agent/metrics/counters.h"
 #include "agent/view/view.h"
 #include "policy/control/control.h"
-#include "policy/types/state.h"
+#include "policy/types/reason.h"
 #include "systemd/unit_props.h"
 
 struct config;

@@ -7,7 +7,7 @@
 #include "agent/manage/above.h"
 #include "cgroup/bpf/reader_bpf.h"
 #include "policy/control/control.h"
-#include "policy/types/state.h"
+#include "policy/types/reason.h"
 #include "systemd/unit_props.h"
 #include <systemd/sd-event.h>
 

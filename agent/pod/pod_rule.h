@@ -3,7 +3,7 @@
 #pragma once
 
 #include "agent/annotation/annotation.h"
-#include "policy/types/state.h"
+#include "policy/types/reason.h"
 #include <stdbool.h>
 
 struct host;

@@ -2,7 +2,7 @@
 /* The annotated pods of this node, as the watch reports them; nothing here sends a request. */
 #pragma once
 
-#include "policy/types/state.h"
+#include "policy/types/reason.h"
 #include <stdbool.h>
 
 struct kube_namespaces;

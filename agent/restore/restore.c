@@ -4,7 +4,6 @@
 #include "agent/view/human.h"
 #include "cgroup/kubepods.h"
 #include "cgroup/writer.h"
-#include "systemd/unit_conn.h"
 #include "systemd/unit_dropin.h"
 #include <dirent.h>
 #include <errno.h>

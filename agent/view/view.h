@@ -3,7 +3,7 @@
  * Amounts are millicores or bytes; LIMIT_MAX: no limit, VIEW_NONE: not known or not set. */
 #pragma once
 
-#include "policy/types/state.h"
+#include "policy/types/reason.h"
 #include <cjson/cJSON.h>
 
 #define VIEW_NONE (UINT64_MAX - 1)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The table of states: complete, and the page docs/states.md has it item by item. */
-#include "policy/types/state.h"
+#include "policy/types/reason.h"
 #include "test/check.h"
 #include <stdio.h>
 #include <stdlib.h>
