@@ -63,6 +63,7 @@ static void test_find(void)
 	CHECK_EQ(histogram_find(&histogram_cpu, -INFINITY), 0);
 	CHECK_EQ(histogram_find(&histogram_cpu, 0.0099), 0);
 	CHECK_EQ(histogram_find(&histogram_cpu, 0.01), 1);
+	CHECK_EQ(histogram_find(&histogram_cpu, 1100), 175); /* would be bucket 176 */
 	CHECK_EQ(histogram_find(&histogram_cpu, 1e9), 175);
 	CHECK_EQ(histogram_find(&histogram_cpu, INFINITY), 175);
 	/* Two whole bytes where a search of the table would say one more. */
