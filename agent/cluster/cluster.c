@@ -240,9 +240,7 @@ void cluster_free(struct cluster *c)
 	cluster_kin_free(c);
 	cluster_past_free(c);
 	cluster_recreate_free(c);
-	for (size_t i = 0; i < c->pods->count; i++)
-		c->pods->items[i]->report = NULL;
-	c->pods->reporter = NULL;
+	pods_set_reporter(c->pods, NULL);
 	reporter_free(c->reporter);
 	recorder_free(c->recorder);
 	kube_client_free(c->client);

@@ -111,8 +111,7 @@ bool cluster_hook_autoscaled(void *ctx, struct pod *p);
 
 /* --- cluster_report.c */
 int cluster_report_start(struct cluster *c);
-/* pod: a struct pod. */
-int cluster_facts(void *ctx, void *pod, struct reporter_view *ret);
+int cluster_facts(void *ctx, struct pod *p, struct reporter_view *ret);
 /* Sets the bounds of the pods by whether the API server can accept a higher memory limit: after an
  * answer or a refusal (bounds_due), and at each review for refusals that expire. */
 void cluster_bounds_tick(struct cluster *c, bool review);

@@ -387,10 +387,9 @@ static void fill_published(const struct managed *m, const struct report_containe
 	}
 }
 
-int cluster_facts(void *ctx, void *pod, struct reporter_view *ret)
+int cluster_facts(void *ctx, struct pod *p, struct reporter_view *ret)
 {
 	struct cluster *c = ctx;
-	const struct pod *p = pod;
 	bool all;
 
 	/* The annotation is the only copy of the originals: it must not be replaced. */
@@ -443,11 +442,10 @@ static void note(struct cluster *c, const struct kube_pod *pod, const char *type
 }
 
 /* The reporter's signature. NOLINTNEXTLINE(readability-function-size) */
-static void on_refused(void *ctx, void *pod, size_t container, enum resource resource,
+static void on_refused(void *ctx, struct pod *p, size_t container, enum resource resource,
 		       uint64_t ceiling, usec_t, const char *text)
 {
 	struct cluster *c = ctx;
-	struct pod *p = pod;
 	struct managed *m = member_of(p, container);
 
 	(void)ceiling; /* asked for by the bounds */
@@ -468,10 +466,9 @@ static void on_refused(void *ctx, void *pod, size_t container, enum resource res
 }
 
 /* The next tick reads the cgroups: nothing is written from inside an answer. */
-static void on_verify(void *ctx, void *pod)
+static void on_verify(void *ctx, struct pod *p)
 {
 	struct cluster *c = ctx;
-	const struct pod *p = pod;
 
 	c->bounds_due = true;
 	for (size_t i = 0; i < p->spec->container_count; i++)
@@ -479,9 +476,9 @@ static void on_verify(void *ctx, void *pod)
 			drift_request_check(p->members[i].managed);
 }
 
-static void on_write(void *, void *pod, size_t container, enum resource)
+static void on_write(void *, struct pod *p, size_t container, enum resource)
 {
-	struct managed *m = member_of(pod, container);
+	struct managed *m = member_of(p, container);
 
 	if (m != NULL)
 		drift_request_check(m);
@@ -580,10 +577,9 @@ static void record_sent(struct managed *m, const struct report_item *item,
 }
 
 /* Puts the values on record; the step that sends them saves the record. */
-static void on_sending(void *ctx, void *pod, const struct report_patch *patch)
+static void on_sending(void *ctx, struct pod *p, const struct report_patch *patch)
 {
 	struct cluster *c = ctx;
-	const struct pod *p = pod;
 	/* Or its originals go back. */
 	bool sized = pod_is_sized(p);
 
@@ -614,10 +610,8 @@ static void on_sending(void *ctx, void *pod, const struct report_patch *patch)
 }
 
 /* The container was not restarted: its OOM kills are not answered yet. */
-static void on_unsent(void *, void *pod)
+static void on_unsent(void *, struct pod *p)
 {
-	const struct pod *p = pod;
-
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
 			p->members[i].managed->restart.oom_kills =
@@ -625,9 +619,9 @@ static void on_unsent(void *, void *pod)
 }
 
 /* After an external change of the spec no earlier refusal holds. */
-static void on_foreign(void *ctx, void *pod, size_t container, uint32_t)
+static void on_foreign(void *ctx, struct pod *p, size_t container, uint32_t)
 {
-	struct managed *m = member_of(pod, container);
+	struct managed *m = member_of(p, container);
 	struct cluster *c = ctx;
 
 	c->bounds_due = true;
@@ -635,10 +629,9 @@ static void on_foreign(void *ctx, void *pod, size_t container, uint32_t)
 		pod_bound_all(m->pod);
 }
 
-static void on_ratified(void *ctx, void *pod, uint64_t generation)
+static void on_ratified(void *ctx, struct pod *p, uint64_t generation)
 {
 	struct cluster *c = ctx;
-	struct pod *p = pod;
 	usec_t sent_at = reporter_sent_at(p->report);
 
 	daemon_wake(c->wake);
@@ -664,10 +657,9 @@ static void on_ratified(void *ctx, void *pod, uint64_t generation)
 	forget_late(c, p);
 }
 
-static void on_contested(void *ctx, void *pod, const char *text)
+static void on_contested(void *ctx, struct pod *p, const char *text)
 {
 	struct cluster *c = ctx;
-	const struct pod *p = pod;
 
 	daemon_wake(c->wake);
 	event_tell(EVENT_MEMORY_CONTESTED, .who = message_pod(p->spec), .detail = text);
@@ -822,7 +814,7 @@ int cluster_report_start(struct cluster *c)
 		r = reporter_new(&c->port, c->recorder, &options, &events, &c->reporter);
 	if (r < 0)
 		return r;
-	c->pods->reporter = c->reporter;
+	pods_set_reporter(c->pods, c->reporter);
 	pods_set_hooks(c->pods, &(struct pod_hooks){
 					.ctx = c,
 					.note = hook_note,

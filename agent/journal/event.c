@@ -119,12 +119,12 @@ static bool expand(struct text *t, const struct event_record *e, const char *fro
 static void expand_optional(struct text *t, const struct event_record *e, const char *from,
 			    const char *to)
 {
-	size_t before = t->used;
+	struct text before = *t;
 
 	if (expand(t, e, from, to))
 		return;
-	t->used = before;
-	t->buf[before] = '\0';
+	*t = before;
+	t->buf[t->used] = '\0';
 }
 
 static void blank_controls(char *s)

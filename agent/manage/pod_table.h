@@ -82,7 +82,7 @@ struct pod {
 	char uid[KUBEPODS_UID_MAX];
 	struct pod_life life;
 	struct pod_room room;
-	struct kube_pod *spec;     /* the newest; NULL: it is in no list of what is sized */
+	struct kube_pod *spec;     /* the newest; NULL: it is not looked after */
 	struct pod_report *report; /* the reporter's part; NULL: none yet */
 	usec_t refused_at;         /* the Event of a refusal was noted; 0: none was */
 	struct pod_evict evict;

@@ -221,6 +221,15 @@ void pods_set_hooks(struct pods *pods, const struct pod_hooks *to)
 	pods->hooks = *to;
 }
 
+void pods_set_reporter(struct pods *pods, struct reporter *to)
+{
+	for (size_t i = 0; i < pods->count; i++) {
+		reporter_forget(pods->items[i]->report);
+		pods->items[i]->report = NULL;
+	}
+	pods->reporter = to;
+}
+
 /* --- one pod --- */
 
 /* Its containers are to be looked after. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The annotated pods of this node, as the watch reports them; nothing here sends a request. */
+/* The pods of this node, as the watch reports them, and which of them are looked after. */
 #pragma once
 
 #include "policy/types/reason.h"
@@ -10,11 +10,14 @@ struct kube_pod;
 struct pod;
 struct pod_hooks;
 struct pods;
+struct reporter;
 struct unit_table;
 
 /* Empty; with the parts that the table of units uses. */
 void pods_init(struct pods *pods, struct unit_table *units);
 void pods_set_hooks(struct pods *pods, const struct pod_hooks *to);
+/* What reports them, borrowed; NULL: nothing does, and what it keeps of each pod is freed. */
+void pods_set_reporter(struct pods *pods, struct reporter *to);
 
 /* The pod's entry, which is new where there was none; NULL: no memory, or no uid. */
 struct pod *pods_note(struct pods *pods, const char *uid);

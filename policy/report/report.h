@@ -170,7 +170,7 @@ struct report_values {
 struct report_request {
 	bool leads;     /* a lead, or sent while the kubelet had another one to carry out */
 	bool restores;  /* the originals */
-	bool refused;   /* and so is a copy of it that had no answer */
+	bool settled;   /* stored or refused: a copy of it that had no answer promises nothing */
 	uint64_t base;  /* generation of the spec that it was made from */
 	usec_t lost_at; /* it, or a copy of it, has had no answer; 0: it has had one, or may get one
 			 */

@@ -407,7 +407,7 @@ static uint64_t promised(const struct draft *d, size_t i)
 {
 	uint64_t limit = d->s->container[i].want[0].limit[RESOURCE_MEMORY];
 
-	if (d->s->log[0].refused || !report_may_land(&d->s->log[0], d->now))
+	if (d->s->log[0].settled || !report_may_land(&d->s->log[0], d->now))
 		return 0;
 	return limit > d->f->containers[i].resource[RESOURCE_MEMORY].spec_limit ? limit : 0;
 }

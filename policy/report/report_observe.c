@@ -197,6 +197,7 @@ static uint32_t begin_anew(struct report_state *s, uint32_t foreign)
 	report_forget_refusals(s, foreign & RESOURCES_MEMORY);
 	s->ours = false;
 	s->carry = CARRY_DONE;
+	s->log[0].settled |= !s->under_way;
 	s->infeasible_since = s->back_until = 0;
 	s->back = BACK_NONE;
 	if (s->lead == LEAD_CUT_DUE)

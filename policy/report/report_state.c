@@ -94,6 +94,7 @@ void report_sent(struct report_state *s, const struct report_facts *f,
 		 const struct report_patch *patch, usec_t now)
 {
 	struct report_values want[REPORT_CONTAINERS_MAX] = {0};
+	bool same;
 
 	for (size_t i = 0; i < report_count_of(s, f); i++)
 		s->container[i].known = s->container[i].from = report_spec_of(f, i);
@@ -103,8 +104,10 @@ void report_sent(struct report_state *s, const struct report_facts *f,
 		if (i < s->count)
 			fill_want(&want[i], &s->container[i].from, &patch->item[k]);
 	}
+	same = repeats(s, want);
 	s->log[0] = (struct report_request){
-		.lost_at = repeats(s, want) ? s->log[0].lost_at : 0,
+		.lost_at = same ? s->log[0].lost_at : 0,
+		.settled = same && s->log[0].settled,
 		.leads = patch->leads || s->carry == CARRY_WAITS,
 		.restores = f->restoring,
 		.base = f->generation,
@@ -168,7 +171,7 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 				       {resources, false, false},
 				       {RESOURCES_BOTH, false, false}};
 
-	s->log[0].refused = true;
+	s->log[0].settled = true;
 	if (report_lead_refused(t, s, f, now))
 		return REPORT_CHANGE_RETRY;
 	/* A refusal of a former spec or of the originals only causes a pause. */
@@ -272,6 +275,7 @@ static uint32_t accepted(const struct report_tuning *t, struct report_state *s,
 	bool lowered = false;
 
 	s->conflicts = s->failures = 0;
+	s->log[0].settled = true;
 	report_lead_accepted(s, now);
 	for (size_t i = 0; i < s->count; i++)
 		if (s->container[i].want[0].limit[RESOURCE_MEMORY] >
@@ -330,12 +334,18 @@ bool report_late(const struct report_state *s, usec_t now)
 	return now < add_sat(s->seen_at, UNANSWERED_USEC);
 }
 
+static void lost(struct report_request *last, usec_t now)
+{
+	last->lost_at = now;
+	last->settled = false;
+}
+
 void report_abandoned(struct report_state *s, usec_t now)
 {
 	if (!s->under_way)
 		return;
 	restart_answered(s, REPORT_ANSWER_FAILED);
-	s->log[0].lost_at = now;
+	lost(&s->log[0], now);
 	s->under_way = false;
 }
 
@@ -347,7 +357,7 @@ static void failed(struct report_state *s, const struct report_answer *a, usec_t
 		pause = lead_pause[s->failures];
 
 	s->failures++;
-	s->log[0].lost_at = now;
+	lost(&s->log[0], now);
 	s->wait_until = add_sat(now, pause);
 }
 

@@ -134,8 +134,8 @@ static struct {
 
 static const struct rig_pod *reporting;
 
-struct pod_report *__wrap_reporter_add(struct reporter *, void *, const char *);
-struct pod_report *__wrap_reporter_add(struct reporter *, void *, const char *)
+struct pod_report *__wrap_reporter_add(struct reporter *, struct pod *, const char *);
+struct pod_report *__wrap_reporter_add(struct reporter *, struct pod *, const char *)
 {
 	return NULL;
 }

@@ -2,10 +2,10 @@
 #include "test/kube/reporter_rig.h"
 #include <errno.h>
 
-static int ev_facts(void *ctx, void *pod, struct reporter_view *ret)
+static int ev_facts(void *ctx, struct pod *pod, struct reporter_view *ret)
 {
 	struct rig *g = ctx;
-	struct rig_pod *p = pod;
+	struct rig_pod *p = (struct rig_pod *)pod;
 
 	if (!p->exists)
 		return -ENOENT;
@@ -35,11 +35,11 @@ static int ev_facts(void *ctx, void *pod, struct reporter_view *ret)
 }
 
 /* The signature is the reporter's. NOLINTNEXTLINE(readability-function-size) */
-static void ev_refused(void *ctx, void *pod, size_t container, enum resource resource,
+static void ev_refused(void *ctx, struct pod *pod, size_t container, enum resource resource,
 		       uint64_t ceiling, usec_t until, const char *text)
 {
 	struct rig *g = ctx;
-	struct rig_pod *p = pod;
+	struct rig_pod *p = (struct rig_pod *)pod;
 
 	CHECK_EQ(container, 0);
 	CHECK(until > g->now || ceiling == LIMIT_MAX);
@@ -52,35 +52,35 @@ static void ev_refused(void *ctx, void *pod, size_t container, enum resource res
 }
 
 /* What a replay put too low is raised again. */
-static void ev_verify(void *, void *pod)
+static void ev_verify(void *, struct pod *pod)
 {
-	struct rig_pod *p = pod;
+	struct rig_pod *p = (struct rig_pod *)pod;
 
 	p->verified++;
 	memcpy(p->actual, p->held, sizeof p->actual);
 }
 
-static void ev_write(void *, void *pod, size_t container, enum resource resource)
+static void ev_write(void *, struct pod *pod, size_t container, enum resource resource)
 {
-	struct rig_pod *p = pod;
+	struct rig_pod *p = (struct rig_pod *)pod;
 
 	CHECK_EQ(container, 0);
 	p->written++;
 	p->actual[resource] = p->held[resource];
 }
 
-static void ev_ratified(void *, void *pod, uint64_t generation)
+static void ev_ratified(void *, struct pod *pod, uint64_t generation)
 {
-	struct rig_pod *p = pod;
+	struct rig_pod *p = (struct rig_pod *)pod;
 
 	p->ratified++;
 	CHECK_EQ(generation, p->generation);
 }
 
-static void ev_foreign(void *ctx, void *pod, size_t container, uint32_t resources)
+static void ev_foreign(void *ctx, struct pod *pod, size_t container, uint32_t resources)
 {
 	struct rig *g = ctx;
-	struct rig_pod *p = pod;
+	struct rig_pod *p = (struct rig_pod *)pod;
 
 	CHECK_EQ(container, 0);
 	p->foreign |= resources;
@@ -170,7 +170,8 @@ void rig_start(struct rig *g, size_t pods)
 	CHECK_EQ(recorder_new(&port, &recorder, &g->recorder), 0);
 	CHECK_EQ(reporter_new(&port, g->recorder, &options, &events, &g->reporter), 0);
 	for (size_t i = 0; i < pods; i++) {
-		g->pods[i].report = reporter_add(g->reporter, &g->pods[i], g->pods[i].uid);
+		g->pods[i].report =
+			reporter_add(g->reporter, (struct pod *)&g->pods[i], g->pods[i].uid);
 		server_show(g, &g->pods[i]);
 	}
 }

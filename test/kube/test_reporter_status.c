@@ -23,7 +23,7 @@ static void test_status_is_known(void)
 	rig_run(&g, S);
 	CHECK_EQ(g.pods[0].statuses, 1);
 	rig_forget(&g, 0);
-	g.pods[0].report = reporter_add(g.reporter, &g.pods[0], g.pods[0].uid);
+	g.pods[0].report = reporter_add(g.reporter, (struct pod *)&g.pods[0], g.pods[0].uid);
 	reporter_changed(g.pods[0].report);
 	rig_run(&g, 3600 * S);
 	CHECK_EQ(g.pods[0].statuses, 1);

@@ -147,8 +147,76 @@ static void test_stored_without_an_answer(void)
 	}
 }
 
+/* An owner lowers what a lead has raised, and the container grows on. */
+static void lowered_by_owner(struct report_rig *g, size_t i, uint64_t to)
+{
+	struct report_resource *x = rig_res(g, i, MEM);
+
+	x->spec_limit = x->original_limit = x->held = x->actual = to;
+	x->limit_owner = OWNER_OTHER;
+	g->f.generation++;
+	g->now += S;
+	CHECK(rig_observe(g) & REPORT_CHANGE_FOREIGN);
+	g->f.observed_generation = g->f.generation;
+	g->now += S;
+	rig_observe(g);
+}
+
+static void lead_again(struct report_rig *g)
+{
+	bool sent = false;
+
+	for (int k = 0; k < 25 && !sent; k++) {
+		g->c[0].use_bytes += 2 * MIB;
+		g->now += S;
+		rig_observe(g);
+		sent = rig_decide(g);
+	}
+	CHECK(sent);
+}
+
+/* Once a lead or its copy is stored, a copy without an answer is no reason to undo its owner. */
+static void test_owner_after_it_is_stored(bool copy)
+{
+	WITH(g)
+	{
+		for (size_t i = 0; i < RIG_CONTAINERS; i++) {
+			g.c[i].use_bytes = 230 * MIB;
+			g.c[i].slope_bps = 5 * MIB;
+			g.c[i].growing = true;
+		}
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		if (!copy)
+			rig_store(&g);
+		rig_answer(&g, REPORT_ANSWER_FAILED, 0);
+		g.now += 2 * S;
+		if (copy) {
+			CHECK(rig_decide(&g));
+			rig_accept(&g);
+		} else {
+			rig_observe(&g);
+		}
+		g.now += S;
+		rig_echo(&g);
+		CHECK(rig_res(&g, 1, MEM)->spec_limit > 500 * MIB);
+		g.c[0].slope_bps = MIB;
+		g.c[1].slope_bps = 0;
+		g.c[1].growing = false;
+		g.c[1].use_bytes = 120 * MIB;
+		lowered_by_owner(&g, 1, 300 * MIB);
+		lowered_by_owner(&g, 0, 240 * MIB);
+		lead_again(&g);
+		CHECK(rig_limit(&g, 0, MEM) < 400 * MIB);
+		CHECK_EQ(rig_after(&g, 1, MEM), 300 * MIB);
+	}
+}
+
 int main(void)
 {
+	test_owner_after_it_is_stored(true);
+	test_owner_after_it_is_stored(false);
 	test_any_is_stored_late(MIB, 0);
 	test_any_is_stored_late(10 * MIB, 0);
 	test_any_is_stored_late(100 * MIB, 0);

@@ -39,7 +39,7 @@ struct flight {
 struct pod_report {
 	struct reporter *reporter;
 	struct pod_report *next;
-	void *pod;
+	struct pod *pod;
 	struct report_slot slot;
 	uint64_t space;             /* text_hash() of its namespace; 0: not seen yet */
 	struct report_state *state; /* NULL: not seen yet */
@@ -118,7 +118,7 @@ static void reporter_reset(struct pod_report *t)
 		.reporter = r, .next = t->next, .pod = t->pod, .slot.uid = t->slot.uid};
 }
 
-struct pod_report *reporter_add(struct reporter *r, void *pod, const char *uid)
+struct pod_report *reporter_add(struct reporter *r, struct pod *pod, const char *uid)
 {
 	struct pod_report *t = calloc(1, sizeof *t);
 
@@ -807,7 +807,7 @@ static void fill_rights(struct pod_report *t, struct reporter_view *v)
 	v->facts.forbidden_until = holds_until(&t->reporter->denied[RIGHT_RESIZE], t->space);
 }
 
-/* Reads the newest facts into r->view. False: the pod is gone, or nothing is reported of it. */
+/* Reads the newest facts into r->view. False: nothing is reported of it. */
 static bool reporter_check(struct pod_report *t, usec_t now)
 {
 	struct reporter *r = t->reporter;

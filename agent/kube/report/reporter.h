@@ -2,7 +2,7 @@
 /* Reports the pods of this node to the API server: resizes (policy/report/report.h), the status
  * annotation, and the recorder's Events, at the node's rate (policy/report/report_queue.h). Keeps
  * no values of its own: it asks for the newest facts each time. Callbacks other than facts() are
- * made when an answer arrives, and from reporter_changed() and reporter_step(). */
+ * made when an answer arrives, and from reporter_decide_now() and reporter_step(). */
 #pragma once
 
 #include "agent/kube/client/port.h"
@@ -10,6 +10,8 @@
 #include "agent/kube/model/published.h"
 #include "agent/kube/report/recorder.h"
 #include "policy/report/report_queue.h"
+
+struct pod; /* the daemon's: not looked into */
 
 /* The newest state of one pod, filled by the daemon. */
 struct reporter_view {
@@ -34,26 +36,26 @@ struct reporter_events {
 	void *ctx;
 	/* pod: of reporter_add(), here and below. 0: *ret is set; -ENOENT: nothing is to be
 	 * reported of it, and what was is forgotten. */
-	int (*facts)(void *ctx, void *pod, struct reporter_view *ret);
+	int (*facts)(void *ctx, struct pod *pod, struct reporter_view *ret);
 	/* No value above ceiling is allowed until then; text: why, for the Event and the journal.
 	 * CPU is to be lowered at once, memory by a shrink trial. ceiling LIMIT_MAX: the refusal is
 	 * not due to a value. */
-	void (*refused)(void *ctx, void *pod, size_t container, enum resource resource,
+	void (*refused)(void *ctx, struct pod *pod, size_t container, enum resource resource,
 			uint64_t ceiling, usec_t until, const char *text);
 	/* The kubelet may have written: read the cgroups, raise what is too low. */
-	void (*verify)(void *ctx, void *pod);
+	void (*verify)(void *ctx, struct pod *pod);
 	/* Spec and checkpoint hold the value and the cgroup does not: write the cgroup. */
-	void (*write)(void *ctx, void *pod, size_t container, enum resource resource);
+	void (*write)(void *ctx, struct pod *pod, size_t container, enum resource resource);
 	/* Values are about to be written to the spec: to be recorded before. May be NULL. */
-	void (*sending)(void *ctx, void *pod, const struct report_patch *patch);
+	void (*sending)(void *ctx, struct pod *pod, const struct report_patch *patch);
 	/* The answer proves that the request changed nothing. May be NULL. */
-	void (*unsent)(void *ctx, void *pod);
-	void (*ratified)(void *ctx, void *pod, uint64_t generation);
+	void (*unsent)(void *ctx, struct pod *pod);
+	void (*ratified)(void *ctx, struct pod *pod, uint64_t generation);
 	/* An external writer set these in the spec: RESOURCES_* of the container. May be NULL. */
-	void (*foreign)(void *ctx, void *pod, size_t container, uint32_t resources);
+	void (*foreign)(void *ctx, struct pod *pod, size_t container, uint32_t resources);
 	/* An external writer lowers memory limits of the pod again and again: from now on it is
 	 * answered seldom, and text says so. May be NULL. */
-	void (*contested)(void *ctx, void *pod, const char *text);
+	void (*contested)(void *ctx, struct pod *pod, const char *text);
 	/* A failure that is not about one pod; called once per change. NULL: it is over. */
 	void (*trouble)(void *ctx, const char *text);
 	/* An answer arrived: reporter_due() may have changed. */
@@ -89,7 +91,7 @@ int reporter_new(const struct kube_port *port, struct recorder *recorder,
 void reporter_free(struct reporter *r);
 
 /* A pod: pod and uid are borrowed until reporter_forget(). NULL: no memory. */
-struct pod_report *reporter_add(struct reporter *r, void *pod, const char *uid);
+struct pod_report *reporter_add(struct reporter *r, struct pod *pod, const char *uid);
 /* t NULL, here and below: the pod was not added. Requests under way are cancelled. */
 void reporter_forget(struct pod_report *t);
 /* Something that its report depends on has changed. */
@@ -127,9 +129,10 @@ uint64_t reporter_allows(const struct pod_report *t, size_t container, enum reso
 bool reporter_ratifies(const struct reporter *r, const struct pod_report *t, usec_t now);
 /* Is a higher memory limit of this pod tried that was refused? report_lead_tried(). */
 bool reporter_tries(const struct pod_report *t, usec_t now);
-/* The state that reporter_block_text() puts into words; REPORT_BLOCK_NONE for an unknown pod. */
+/* The state that reporter_block_text() puts into words; REPORT_BLOCK_NONE for one that was
+ * not looked at yet. */
 enum report_block reporter_block(const struct pod_report *t);
-/* Why nothing is sent now, for explain; "" for an unknown pod. */
+/* Why nothing is sent now, for explain; "" for one that was not looked at yet. */
 const char *reporter_block_text(const struct pod_report *t);
 /* Since when the kubelet has had no room for a resize of the pod (boottime); 0: it has. */
 usec_t reporter_infeasible_since(const struct pod_report *t);
