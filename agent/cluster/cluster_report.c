@@ -411,7 +411,7 @@ int cluster_facts(void *ctx, struct pod *p, struct reporter_view *ret)
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		ret->facts.room[r] = cluster_room_left(c, p->spec, r);
 	ret->mode = mode_shown(p);
-	ret->invalid = p->error[0] != '\0' ? p->error : NULL;
+	ret->invalid = p->error;
 	ret->changed_real = changed_real(p);
 	for (size_t i = 0; i < ret->facts.container_count; i++) {
 		const struct managed *m = p->members[i].managed;

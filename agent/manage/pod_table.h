@@ -90,7 +90,7 @@ struct pod {
 	struct managed *level;      /* its own cgroup; NULL: not found yet */
 	char *path;                 /* of its cgroup; NULL: not found yet */
 	uint64_t serial;            /* of its watches */
-	char error[256]; /* what is wrong with its annotations or its namespace's; "": nothing */
+	char *error; /* what is wrong with its annotations or its namespace's; NULL: nothing */
 	enum state_reason why; /* why nothing of it is managed; STATE_SIZING: it is */
 	bool sizes;     /* a container of it is to be sized, but for a VerticalPodAutoscaler */
 	bool scan;      /* a cgroup may have appeared or be ready */

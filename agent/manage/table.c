@@ -148,7 +148,7 @@ enum state_reason managed_reason(const struct managed *m)
 		return STATE_OPERATOR;
 	if (runs && !m->originals.saved && m->control.rule.mode != MODE_OFF)
 		return STATE_NOT_RECORDED;
-	if (m->pod != NULL && m->pod->error[0] != '\0' && m->container.annotated)
+	if (m->pod != NULL && m->pod->error != NULL && m->container.annotated)
 		return STATE_ANNOTATION_INVALID;
 	/* The API server knows which of the two it is. */
 	if (spec != NULL && (m->reason == STATE_NO_CGROUP || m->reason == STATE_NOT_RUNNING))

@@ -168,17 +168,20 @@ static void freeze(const struct pod *p, size_t i, struct container_rule *rule)
 }
 
 /* Once for each that is new. */
-static void report_error(struct pod *p, const char *error)
+static void report_error(struct pod *p, const struct annotation_error *error)
 {
-	char text[sizeof p->error + 96];
+	char text[sizeof error->text + 96];
 
-	if (strcmp(p->error, error) == 0)
+	if (strcmp(p->error != NULL ? p->error : "", error->text) == 0)
 		return;
-	snprintf(p->error, sizeof p->error, "%s", error);
-	if (error[0] == '\0')
+	free(p->error);
+	p->error = error->text[0] != '\0' ? strdup(error->text) : NULL;
+	if (error->text[0] == '\0')
 		return;
-	event_tell(EVENT_ANNOTATION_INVALID, .who = message_pod(p->spec), .detail = p->error);
-	snprintf(text, sizeof text, "%s. Until it is corrected %s", p->error,
+	/* Without memory it is not shown until a list brings the pod again. */
+	p->pods->list_due |= p->error == NULL;
+	event_tell(EVENT_ANNOTATION_INVALID, .who = message_pod(p->spec), .detail = error->text);
+	snprintf(text, sizeof text, "%s. Until it is corrected %s", error->text,
 		 pod_is_sized(p) ? "the limits stay as they are" : "the pod is not sized");
 	pod_warn(p, "InvalidAnnotation", "ReadAnnotations", text);
 }
@@ -257,7 +260,7 @@ void pod_apply_rules(struct pod *p)
 		pod_rollout_apply(p, &rule);
 		ours(p, i, &rule);
 	}
-	report_error(p, error.text);
+	report_error(p, &error);
 	pod_set_level_rule(p);
 	/* One container's class depends on what is managed of the others. */
 	pod_bound_all(p);

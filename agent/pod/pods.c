@@ -256,6 +256,7 @@ static void pod_clear(struct pod *p)
 	kube_pod_free(p->spec);
 	free(p->members);
 	free(p->path);
+	free(p->error);
 	*p = kept;
 }
 

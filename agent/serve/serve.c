@@ -367,7 +367,7 @@ static void count_pods(const struct pods *pods, struct metrics_input *in)
 	}
 	in->pods = pods->count;
 	for (size_t i = 0; i < pods->count; i++) {
-		in->pods_invalid += pods->items[i]->error[0] != '\0';
+		in->pods_invalid += pods->items[i]->error != NULL;
 		for (size_t k = 0; k < pods->items[i]->spec->container_count; k++)
 			if (pods->items[i]->members[k].managed == NULL)
 				in->reasons[pods->items[i]->members[k].why]++;

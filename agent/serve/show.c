@@ -568,7 +568,7 @@ static cJSON *pod_json(const struct shown *s)
 	view_put(&o, "heap_runtime", view_text(heap ? heap_runtime_names[c->heap.runtime] : NULL));
 	view_put(&o, "heap_bytes", AMOUNT(c, set_or_none(c->heap.bytes)));
 	view_put(&o, "heap_permille", AMOUNT(c, set_or_none(c->heap.permille)));
-	view_put(&o, "annotation_error", view_text(p->error[0] != '\0' ? p->error : NULL));
+	view_put(&o, "annotation_error", view_text(p->error));
 	view_put(&o, "rollout", rollout_json(s));
 	view_put(&o, "annotations", annotations_json(p));
 	view_put(&o, "report", report_json(&report));
