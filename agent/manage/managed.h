@@ -24,8 +24,8 @@ struct managed {
 	const struct wakeup *wake;
 	const struct config *config;
 	const struct host *host;
-	/* What it is: does not change, but for a container's unit (managed_set_unit()). */
-	enum unit_kind kind;
+	/* What it is, and its kind: does not change, but for a container's unit
+	 * (managed_set_unit()). */
 	char *name;        /* unique, and shown: "web.service", "default/web-0/app" */
 	char *unit;        /* the systemd unit that holds its properties; NULL: none does */
 	char *key;         /* of its originals: "unit:NAME", "pod:UID/CONTAINER", "pod:UID" */
@@ -33,6 +33,7 @@ struct managed {
 	struct pod *pod;   /* of a container or pod level; NULL: a unit */
 	struct baseline *record; /* of its originals; NULL: none. Written by persist.c */
 
+	enum unit_kind kind;
 	enum state_reason reason; /* of its state: managed_set_reason() */
 	struct state_seen seen;   /* of what is shown: managed_reason() */
 	bool paused;              /* by vscalectl pause: units/lifecycle.c */

@@ -186,6 +186,6 @@ struct managed_sweep {
 	bool events_muted; /* until the next reflex pass: the last event changed nothing */
 	bool at_ceiling[RESOURCE_COUNT];             /* as reported */
 	enum blocked_reason blocked[RESOURCE_COUNT]; /* as of the last review */
-	uint64_t oom_kills;                          /* reported */
 	uint32_t brakes_ended;                       /* reported */
+	uint64_t oom_kills;                          /* reported */
 };

@@ -56,10 +56,15 @@ static int copy(const char *from, char **ret)
 	return from != NULL && *ret == NULL ? -ENOMEM : 0;
 }
 
+/* Entries: one at a time they would leave holes between all that is allocated with them. */
+#define GROW_BY 256
+
 /* Both arrays have room for one more before anything is changed. */
 static int table_add(struct unit_table *t, struct managed *m)
 {
-	struct managed **items = reallocarray(t->items, t->count + 1, sizeof *items), **by_id;
+	struct managed **items =
+		reallocarray(t->items, round_up(t->count + 1, GROW_BY), sizeof *items);
+	struct managed **by_id;
 	uint32_t id = 0;
 
 	if (items == NULL)
@@ -68,7 +73,7 @@ static int table_add(struct unit_table *t, struct managed *m)
 	while (id < t->id_count && t->by_id[id] != NULL)
 		id++;
 	if (id == t->id_count) {
-		by_id = reallocarray(t->by_id, (size_t)id + 1, sizeof *by_id);
+		by_id = reallocarray(t->by_id, round_up((uint64_t)id + 1, GROW_BY), sizeof *by_id);
 		if (by_id == NULL)
 			return -ENOMEM;
 		t->by_id = by_id;

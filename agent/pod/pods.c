@@ -94,6 +94,9 @@ static void pod_observe_ended(struct pods *pods, const struct pod *p)
 
 /* --- entries: of all pods of the node --- */
 
+/* One at a time they would leave holes between all that is allocated with them. */
+#define GROW_BY 64
+
 struct pod *pods_note(struct pods *pods, const char *uid)
 {
 	struct pod *p = pods_entry(pods, uid), **grown;
@@ -101,7 +104,8 @@ struct pod *pods_note(struct pods *pods, const char *uid)
 	if (p != NULL || strlen(uid) >= sizeof p->uid)
 		return p;
 	p = calloc(1, sizeof *p);
-	grown = reallocarray(pods->entries, pods->entry_count + 1, sizeof(struct pod *));
+	grown = reallocarray(pods->entries, round_up(pods->entry_count + 1, GROW_BY),
+			     sizeof(struct pod *));
 	if (grown != NULL)
 		pods->entries = grown;
 	if (p == NULL || grown == NULL) {
@@ -236,7 +240,8 @@ void pods_set_reporter(struct pods *pods, struct reporter *to)
 static int pod_enter(struct pod *p)
 {
 	struct pods *pods = p->pods;
-	void *grown = reallocarray(pods->items, pods->count + 1, sizeof *pods->items);
+	void *grown =
+		reallocarray(pods->items, round_up(pods->count + 1, GROW_BY), sizeof *pods->items);
 
 	if (grown == NULL)
 		return -1;
