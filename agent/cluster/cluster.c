@@ -475,7 +475,7 @@ static const enum report_view_state states[REPORT_BLOCK_COUNT] = {
 	[REPORT_BLOCK_DECREASE] = REPORT_VIEW_CGROUP_ONLY,
 };
 
-void cluster_hook_view(void *ctx, struct pod *p, struct report_view *ret)
+void cluster_hook_view(void *ctx, const struct pod *p, struct report_view *ret)
 {
 	const struct cluster *c = ctx;
 	const struct kube_pod *pod = p->spec;

@@ -105,9 +105,9 @@ void cluster_check(struct cluster *c);
 void cluster_tick(struct cluster *c, bool review);
 
 /* Hooks of the pods. */
-void cluster_hook_view(void *ctx, struct pod *p, struct report_view *ret);
+void cluster_hook_view(void *ctx, const struct pod *p, struct report_view *ret);
 void cluster_hook_status(void *ctx, struct status_view *v);
-bool cluster_hook_autoscaled(void *ctx, struct pod *p);
+bool cluster_hook_autoscaled(void *ctx, const struct pod *p);
 
 /* --- cluster_report.c */
 int cluster_report_start(struct cluster *c);

@@ -539,7 +539,7 @@ const char *cluster_autoscaler_of(const struct cluster *c, enum autoscaler_kind 
 			 : NULL;
 }
 
-bool cluster_hook_autoscaled(void *ctx, struct pod *p)
+bool cluster_hook_autoscaled(void *ctx, const struct pod *p)
 {
 	const struct cluster *c = ctx;
 	const struct kube_pod *pod = p->spec;

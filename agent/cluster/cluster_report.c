@@ -700,7 +700,7 @@ static void on_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
 
 /* --- hooks of the pods --- */
 
-static void hook_note(void *ctx, struct pod *p, const char *type, const char *reason,
+static void hook_note(void *ctx, const struct pod *p, const char *type, const char *reason,
 		      const char *action, const char *text)
 {
 	note(ctx, p->spec, type, reason, action, text);
@@ -742,7 +742,7 @@ void cluster_bounds_tick(struct cluster *c, bool review)
 	}
 }
 
-static void hook_bounds(void *ctx, struct pod *p, const char *container, struct pod_bounds *b)
+static void hook_bounds(void *ctx, const struct pod *p, const char *container, struct pod_bounds *b)
 {
 	struct cluster *c = ctx;
 	const struct namespace_entry *known = range_of(c, p);

@@ -102,5 +102,5 @@ void pod_warn(const struct pod *p, const char *reason, const char *action, const
 	const struct pod_hooks *h = &p->pods->hooks;
 
 	if (h->note != NULL)
-		h->note(h->ctx, (struct pod *)p, "Warning", reason, action, text);
+		h->note(h->ctx, p, "Warning", reason, action, text);
 }

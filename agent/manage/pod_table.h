@@ -25,14 +25,14 @@ struct unit_table;
 struct pod_hooks {
 	void *ctx;
 	/* An Event for the pod: type Normal or Warning. */
-	void (*note)(void *ctx, struct pod *p, const char *type, const char *reason,
+	void (*note)(void *ctx, const struct pod *p, const char *type, const char *reason,
 		     const char *action, const char *text);
 	/* Does a VerticalPodAutoscaler size it? */
-	bool (*autoscaled)(void *ctx, struct pod *p);
+	bool (*autoscaled)(void *ctx, const struct pod *p);
 	/* LimitRanges of the namespace, and what the API server refused: into b. */
-	void (*bounds)(void *ctx, struct pod *p, const char *container, struct pod_bounds *b);
+	void (*bounds)(void *ctx, const struct pod *p, const char *container, struct pod_bounds *b);
 	/* Where its report stands; *ret has no report yet. */
-	void (*view)(void *ctx, struct pod *p, struct report_view *ret);
+	void (*view)(void *ctx, const struct pod *p, struct report_view *ret);
 	/* operation and cluster of the status. */
 	void (*status)(void *ctx, struct status_view *v);
 };

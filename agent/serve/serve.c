@@ -360,13 +360,14 @@ static void count_pods(const struct pods *pods, struct metrics_input *in)
 		{"sandbox-processes", STATE_SANDBOX},
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(left_alone); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(left_alone); i++)
 		in->left_alone[i].reason = left_alone[i].word;
-		for (size_t k = 0; k < pods->count; k++)
-			in->left_alone[i].pods += pod_unfound(pods->items[k]) == left_alone[i].why;
-	}
 	in->pods = pods->count;
 	for (size_t i = 0; i < pods->count; i++) {
+		enum state_reason why = pod_unfound(pods->items[i]);
+
+		for (size_t k = 0; k < ARRAY_SIZE(left_alone); k++)
+			in->left_alone[k].pods += left_alone[k].why == why;
 		in->pods_invalid += pods->items[i]->error != NULL;
 		for (size_t k = 0; k < pods->items[i]->spec->container_count; k++)
 			if (pods->items[i]->members[k].managed == NULL)

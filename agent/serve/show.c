@@ -556,7 +556,7 @@ static cJSON *pod_json(const struct shown *s)
 	bool heap = c != NULL && (c->heap.bytes > 0 || c->heap.permille > 0);
 
 	if (h->view != NULL && c != NULL)
-		h->view(h->ctx, (struct pod *)p, &report);
+		h->view(h->ctx, p, &report);
 	view_put(&o, "uid", view_text(p->spec->uid));
 	view_put(&o, "workload", view_text(p->spec->workload));
 	view_put(&o, "qos_class", view_text(qos_names[p->spec->qos]));

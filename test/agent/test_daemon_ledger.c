@@ -348,7 +348,7 @@ static void test_restarted(void)
 static unsigned notes;
 static char noted[512];
 
-static void note(void *, struct pod *pod, const char *type, const char *reason, const char *,
+static void note(void *, const struct pod *pod, const char *type, const char *reason, const char *,
 		 const char *text)
 {
 	if (strcmp(reason, "MemoryDenied") != 0)

@@ -24,7 +24,7 @@ static void take_entry(struct rig *, const struct event_record *e, const char *m
 		snprintf(kept, sizeof kept, "%s", message);
 }
 
-static void note(void *, struct pod *, const char *, const char *reason, const char *,
+static void note(void *, const struct pod *, const char *, const char *reason, const char *,
 		 const char *text)
 {
 	if (strcmp(reason, "SystemdUnreachable") != 0)

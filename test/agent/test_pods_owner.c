@@ -157,7 +157,7 @@ bool __wrap_reporter_pending(const struct pod_report *)
 	return reported.pending;
 }
 
-static void note(void *, struct pod *, const char *type, const char *, const char *,
+static void note(void *, const struct pod *, const char *type, const char *, const char *,
 		 const char *text)
 {
 	CHECK_STR(type, "Warning");
