@@ -124,7 +124,7 @@ const struct config_key config_keys[] = {
 	 .doc = "Sizes pods of this node; `auto`: in a pod, or with `kubernetes.kubeconfig`"},
 	WHERE("kubernetes.kubeconfig", CONFIG_FILE, kubernetes.kubeconfig, PATH_MAX - 64,
 	      "the pod's service account",
-	    "Reaches the API server from outside a pod: one file, and `server` has a scheme"),
+	    "Reaches the API server from outside a pod: a file, or a list as `$KUBECONFIG`, merged as kubectl does; `server` has a scheme"),
 	WHERE("kubernetes.context", CONFIG_WORD, kubernetes.context, 253,
 	      "its current context",
 	    "Context of the kubeconfig"),

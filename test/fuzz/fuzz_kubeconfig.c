@@ -32,8 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct kube_config_error err = {""};
 	struct kube_config c = {0};
-	const struct kube_config_text from = {"fuzz", "/folder", (const char *)data, size};
-	int r = kube_config_parse(&from, NULL, &c, &err);
+	const struct kube_config_text from = {"/folder/fuzz", (const char *)data, size};
+	int r = kube_config_parse(&from, 1, NULL, &c, &err);
 
 	require((r == 0) == (err.text[0] == '\0'), "a result without its word");
 	for (const char *p = err.text; *p != '\0'; p++)

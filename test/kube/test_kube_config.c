@@ -3,6 +3,7 @@
 #include "agent/kube/client/config.h"
 #include "test/check.h"
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SECRET "hunter2"
@@ -110,7 +111,7 @@ static int parse(const char *text, struct kube_config *ret, struct kube_config_e
 
 	*ret = (struct kube_config){0};
 	*err = (struct kube_config_error){""};
-	r = kube_config_parse(&(struct kube_config_text){"f.yaml", "/etc/k", text, strlen(text)},
+	r = kube_config_parse(&(struct kube_config_text){"/etc/k/f.yaml", text, strlen(text)}, 1,
 			      NULL, ret, err);
 	CHECK((r == 0) == (err->text[0] == '\0'));
 	CHECK(strstr(err->text, SECRET) == NULL);
@@ -243,7 +244,7 @@ static void test_refused(void)
 		if (strstr(err.text, rows[i].says) == NULL)
 			fprintf(stderr, "row %zu: %s\n", i, err.text);
 		CHECK(strstr(err.text, rows[i].says) != NULL);
-		CHECK(strncmp(err.text, "f.yaml", 6) == 0);
+		CHECK(strncmp(err.text, "/etc/k/f.yaml", 13) == 0);
 		CHECK(c.server == NULL);
 	}
 }
@@ -254,14 +255,46 @@ static void test_context(void)
 		"contexts: [{name: a, context: {cluster: c}}, {name: b, context: {cluster: d}}]\n"
 		"clusters: [{name: c, cluster: {server: 'https://c'}}, {name: d, cluster: {server: "
 		"'https://d'}}]\ncurrent-context: a\n";
-	const struct kube_config_text from = {"f", ".", text, strlen(text)};
+	const struct kube_config_text from = {"f", text, strlen(text)};
 	struct kube_config_error err = {""};
 	struct kube_config c = {0};
 
-	CHECK_EQ(kube_config_parse(&from, "b", &c, &err), 0);
+	CHECK_EQ(kube_config_parse(&from, 1, "b", &c, &err), 0);
 	CHECK_STR(c.server, "https://d");
 	kube_config_free(&c);
-	CHECK_EQ(kube_config_parse(&from, "z", &c, &err), -EINVAL);
+	CHECK_EQ(kube_config_parse(&from, 1, "z", &c, &err), -EINVAL);
+}
+
+/* As kubectl: what the first file names counts as a whole, and a file's paths are its folder's. */
+static void test_merged(const char *folder)
+{
+	char list[256], other[128];
+	struct kube_config_error err = {""};
+	struct kube_config c = {0};
+
+	snprintf(other, sizeof other, "%s/other", folder);
+	CHECK_EQ(mkdir(other, 0700), 0);
+	put(other, "config",
+	    "current-context: b\ncontexts: [{name: b, context: {cluster: c, user: v}}]\n"
+	    "clusters: [{name: c, cluster: {server: 'https://other', proxy-url: 'http://p'}}]\n"
+	    "users: [{name: v, user: {tokenFile: t}}]\n");
+	snprintf(list, sizeof list, "%s/config:/no/such/file:%s/config", folder, other);
+	CHECK_EQ(kube_config_load(list, NULL, &c, &err), 0);
+	CHECK_STR(c.server, "https://h:1");
+	kube_config_free(&c);
+	CHECK_EQ(kube_config_load(list, "b", &c, &err), 0);
+	CHECK_STR(c.server, "https://h:1");
+	CHECK(c.proxy_url == NULL);
+	snprintf(list, sizeof list, "%s/t", other);
+	CHECK_STR(c.token_file, list);
+	kube_config_free(&c);
+	/* One that cannot be read is not passed over. */
+	put(other, "config", "users: {\n");
+	snprintf(list, sizeof list, "%s/config:%s/config", folder, other);
+	CHECK_EQ(kube_config_load(list, NULL, &c, &err), -EINVAL);
+	CHECK(strncmp(err.text, other, strlen(other)) == 0);
+	drop(other, "config");
+	rmdir(other);
 }
 
 static void test_load(void)
@@ -277,13 +310,11 @@ static void test_load(void)
 	snprintf(list, sizeof list, "%s/t", folder);
 	CHECK_STR(c.token_file, list);
 	kube_config_free(&c);
-	/* One that is missing is none; two are not merged. */
+	/* One that is missing is none. */
 	snprintf(list, sizeof list, "/no/such/file:%s/config", folder);
 	CHECK_EQ(kube_config_load(list, NULL, &c, &err), 0);
 	kube_config_free(&c);
-	snprintf(list, sizeof list, "%s/config:%s/config", folder, folder);
-	CHECK_EQ(kube_config_load(list, NULL, &c, &err), -EINVAL);
-	CHECK(strstr(err.text, "are not merged") != NULL);
+	test_merged(folder);
 	CHECK_EQ(kube_config_load("/no/such/file", NULL, &c, &err), -ENOENT);
 	CHECK_STR(err.text, "/no/such/file: No such file or directory");
 	CHECK_EQ(kube_config_load(folder, NULL, &c, &err), -EINVAL);

@@ -3,12 +3,11 @@
 #include "agent/base/config_yaml.h"
 #include "agent/kube/client/base64.h"
 #include "agent/kube/client/credential.h"
+#include <assert.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define KUBECONFIG_BYTES_MAX MIB
 
@@ -136,47 +135,14 @@ int kube_config_in_cluster(const char *host, const char *port, const char *dir,
 	return 0;
 }
 
-int kube_config_load(const char *path, const char *context, struct kube_config *ret,
-		     struct kube_config_error *err)
-{
-	OWN(drop_free) char *list = strdup(path);
-	char *rest = list, *file = NULL, *name, *text = NULL;
-	char folder[PATH_MAX];
-	const char *slash;
-	int r;
-
-	/* As kubectl, past those that are not there. */
-	while ((name = strsep(&rest, ":")) != NULL) {
-		if (name[0] == '\0' || (file != NULL && access(name, F_OK) < 0))
-			continue;
-		if (file != NULL && access(file, F_OK) == 0)
-			return kube_config_say(err, -EINVAL, "%s: files are not merged, name one",
-					       path);
-		file = name;
-	}
-	if (file == NULL)
-		return kube_config_say(err, list != NULL ? -ENOENT : -ENOMEM,
-				       list != NULL ? "kubeconfig: no file is named"
-						    : "out of memory");
-	r = credential_read(file, KUBECONFIG_BYTES_MAX, &text);
-	if (r < 0)
-		return kube_config_say(err, r, "%s: %s", file, strerror(-r));
-	slash = strrchr(file, '/');
-	snprintf(folder, sizeof folder, "%.*s", slash != NULL ? (int)(slash - file) : 1,
-		 slash != NULL ? file : ".");
-	r = kube_config_parse(&(struct kube_config_text){file, folder, text, strlen(text)}, context,
-			      ret, err);
-	credential_wipe(text);
-	return r;
-}
-
 /* --- a kubeconfig */
 
-/* Where we are in the file. */
+/* A file of the list. As kubectl: the first one that has a name or a value counts, as a whole. */
 struct place {
 	const char *name;
-	const char *folder;
 	struct kube_config_error *err;
+	struct node *root;
+	const struct place *next;
 };
 
 enum value_kind { VALUE_TEXT, VALUE_FILE, VALUE_DATA, VALUE_BOOL };
@@ -261,11 +227,11 @@ static int find_text(const struct place *at, const struct node *map, const char 
 	return 0;
 }
 
-/* The section `what` of the entry `name` of the list `key`: clusters, contexts, users. */
-static int find_entry(const struct place *at, const struct node *root, const char *key,
-		      const char *what, const char *name, const struct node **ret)
+/* The entry `name` of the list `key` of this file; *ret NULL: none. */
+static int find_named(const struct place *at, const char *key, const char *name,
+		      const struct node **ret)
 {
-	const struct node *list = find_key(root, key), *found = NULL;
+	const struct node *list = find_key(at->root, key);
 
 	if (list != NULL && list->kind != NODE_LIST)
 		return say(at, list, key, "must be a list");
@@ -277,16 +243,34 @@ static int find_entry(const struct place *at, const struct node *root, const cha
 			return r;
 		if (own == NULL || strcmp(own, name) != 0)
 			continue;
-		if (found != NULL)
+		if (*ret != NULL)
 			return say(at, n, key, "the name is there twice");
-		found = n;
+		*ret = n;
+	}
+	return 0;
+}
+
+/* The section `what` of the entry `name` of the list `key`: clusters, contexts, users; *at becomes
+ * the file that has it. */
+static int find_entry(const struct place **at, const char *key, const char *what, const char *name,
+		      const struct node **ret)
+{
+	const struct node *found = NULL;
+
+	for (const struct place *file = *at; file != NULL && found == NULL; file = file->next) {
+		int r = find_named(file, key, name, &found);
+
+		if (r < 0)
+			return r;
+		if (found != NULL)
+			*at = file;
 	}
 	if (found == NULL)
-		return kube_config_say(at->err, -EINVAL, "%s: %s: none is named \"%.64s\"",
-				       at->name, key, name);
+		return kube_config_say((*at)->err, -EINVAL, "%s: %s: none is named \"%.64s\"",
+				       (*at)->name, key, name);
 	*ret = find_key(found, what);
 	if (*ret != NULL && (*ret)->kind != NODE_MAP)
-		return say(at, *ret, what, "must be a section");
+		return say(*at, *ret, what, "must be a section");
 	return 0;
 }
 
@@ -314,13 +298,13 @@ static int take_data(const struct place *at, const struct node *n, const char *k
 
 static int take_text(const struct place *at, const struct node *n, bool is_file, char **ret)
 {
-	if (is_file && n->text[0] != '/') {
-		if (asprintf(ret, "%s/%s", at->folder, n->text) < 0)
-			*ret = NULL;
-	} else {
-		*ret = strdup(n->text);
-	}
-	return *ret != NULL ? 0 : say_memory(at);
+	const char *slash = is_file && n->text[0] != '/' ? strrchr(at->name, '/') : NULL;
+
+	if (asprintf(ret, "%.*s%s", slash != NULL ? (int)(slash + 1 - at->name) : 0, at->name,
+		     n->text) >= 0)
+		return 0;
+	*ret = NULL;
+	return say_memory(at);
 }
 
 static int take_key(const struct place *at, const struct node *map, const struct key *k,
@@ -423,12 +407,12 @@ static int take_user(const struct place *at, const struct node *n, struct kube_c
 	return 0;
 }
 
-static int take_context(const struct place *at, const struct node *root, const char *name,
-			struct kube_config *c)
+static int take_context(const struct place *files, const char *name, struct kube_config *c)
 {
 	const struct node *context = NULL, *cluster = NULL, *user = NULL;
 	const char *cluster_name = NULL, *user_name = NULL, *namespace = NULL;
-	int r = find_entry(at, root, "contexts", "context", name, &context);
+	const struct place *at = files;
+	int r = find_entry(&at, "contexts", "context", name, &context);
 
 	if (r == 0)
 		r = find_text(at, context, "cluster", &cluster_name);
@@ -441,14 +425,16 @@ static int take_context(const struct place *at, const struct node *root, const c
 	if (cluster_name == NULL)
 		return kube_config_say(at->err, -EINVAL, "%s: context \"%.64s\" names no cluster",
 				       at->name, name);
-	r = find_entry(at, root, "clusters", "cluster", cluster_name, &cluster);
+	at = files;
+	r = find_entry(&at, "clusters", "cluster", cluster_name, &cluster);
 	if (r == 0 && cluster == NULL)
 		return kube_config_say(at->err, -EINVAL, "%s: cluster \"%.64s\" is empty", at->name,
 				       cluster_name);
 	if (r == 0)
 		r = take_cluster(at, cluster, c);
+	at = files;
 	if (r == 0 && user_name != NULL)
-		r = find_entry(at, root, "users", "user", user_name, &user);
+		r = find_entry(&at, "users", "user", user_name, &user);
 	if (r == 0 && user != NULL)
 		r = take_user(at, user, c);
 	if (r == 0 && namespace != NULL)
@@ -456,37 +442,85 @@ static int take_context(const struct place *at, const struct node *root, const c
 	return r == 0 && namespace != NULL && c->namespace == NULL ? say_memory(at) : r;
 }
 
-int kube_config_parse(const struct kube_config_text *from, const char *context,
-		      struct kube_config *ret, struct kube_config_error *err)
+static int parse_file(struct place *at, const struct kube_config_text *from)
 {
-	const struct place at = {from->name, from->folder, err};
 	OWN(drop_free) struct config_errors *errs = calloc(1, sizeof *errs);
-	OWN(drop_node) struct node *root = NULL;
-	OWN(kube_config_free) struct kube_config c = {0};
 	int r;
 
 	if (errs == NULL)
-		return say_memory(&at);
-	r = node_parse(from->name, from->text, from->len, errs, &root);
+		return say_memory(at);
+	r = node_parse(from->name, from->text, from->len, errs, &at->root);
 	if (r == -ENOMEM)
-		return say_memory(&at);
+		return say_memory(at);
 	if (r < 0 || errs->count > 0)
-		return kube_config_say(err, -EINVAL, "%s", errs->text[0]);
-	if (root == NULL || root->kind != NODE_MAP)
-		return kube_config_say(err, -EINVAL, "%s: not a kubeconfig", at.name);
-	if (context == NULL) {
-		r = find_text(&at, root, "current-context", &context);
-		if (r < 0)
-			return r;
-	}
-	if (context == NULL)
-		return kube_config_say(err, -EINVAL,
+		return kube_config_say(at->err, -EINVAL, "%s", errs->text[0]);
+	if (at->root == NULL || at->root->kind != NODE_MAP)
+		return kube_config_say(at->err, -EINVAL, "%s: not a kubeconfig", at->name);
+	return 0;
+}
+
+static int take_files(const struct place *files, const char *context, struct kube_config *ret)
+{
+	OWN(kube_config_free) struct kube_config c = {0};
+	int r = 0;
+
+	for (const struct place *at = files; r == 0 && context == NULL && at != NULL; at = at->next)
+		r = find_text(at, at->root, "current-context", &context);
+	if (r == 0 && context == NULL)
+		return kube_config_say(files->err, -EINVAL,
 				       "%s: current-context is not set; name the context to use",
-				       at.name);
-	r = take_context(&at, root, context, &c);
+				       files->name);
+	if (r == 0)
+		r = take_context(files, context, &c);
 	if (r < 0)
 		return r;
 	*ret = c;
 	c = (struct kube_config){0};
 	return 0;
+}
+
+int kube_config_parse(const struct kube_config_text *from, size_t count, const char *context,
+		      struct kube_config *ret, struct kube_config_error *err)
+{
+	struct place at[KUBECONFIG_FILES_MAX];
+	int r = 0;
+
+	assert(count > 0 && count <= ARRAY_SIZE(at));
+	for (size_t i = 0; i < count; i++)
+		at[i] = (struct place){from[i].name, err, NULL, i + 1 < count ? &at[i + 1] : NULL};
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = parse_file(&at[i], &from[i]);
+	if (r == 0)
+		r = take_files(at, context, ret);
+	for (size_t i = 0; i < count; i++)
+		drop_node(&at[i].root);
+	return r;
+}
+
+int kube_config_load(const char *path, const char *context, struct kube_config *ret,
+		     struct kube_config_error *err)
+{
+	OWN(drop_free) char *list = strdup(path);
+	struct kube_config_text from[KUBECONFIG_FILES_MAX];
+	char *rest = list, *name, *text;
+	size_t count = 0;
+	int r = list != NULL ? 0 : kube_config_say(err, -ENOMEM, "out of memory");
+
+	while (r == 0 && (name = strsep(&rest, ":")) != NULL) {
+		r = name[0] != '\0' ? credential_read(name, KUBECONFIG_BYTES_MAX, &text) : -ENOENT;
+		if (r == 0)
+			from[count++] = (struct kube_config_text){name, text, strlen(text)};
+		else if (r != -ENOENT)
+			kube_config_say(err, r, "%s: %s", name, strerror(-r));
+		r = r != -ENOENT ? r : 0;
+		if (r == 0 && count == ARRAY_SIZE(from))
+			r = kube_config_say(err, -E2BIG, "%s: too many files", path);
+	}
+	if (r == 0 && count == 0)
+		r = kube_config_say(err, -ENOENT, "%s: %s", path, strerror(ENOENT));
+	if (r == 0)
+		r = kube_config_parse(from, count, context, ret, err);
+	while (count > 0)
+		credential_wipe((char *)from[--count].text);
+	return r;
 }

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define KUBE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
+#define KUBECONFIG_FILES_MAX 64
+#define KUBE_ACCOUNT_DIR     "/var/run/secrets/kubernetes.io/serviceaccount"
 
 /* Owned strings, NULL where not set. Data (PEM) or file, never both. */
 struct kube_config {
@@ -37,15 +38,14 @@ void kube_config_free(struct kube_config *c);
 int kube_config_in_cluster(const char *host, const char *port, const char *dir,
 			   struct kube_config *ret, struct kube_config_error *err);
 struct kube_config_text {
-	const char *name;   /* for messages */
-	const char *folder; /* what relative paths start from */
+	const char *name; /* its path: for messages, and what relative paths start from */
 	const char *text;
 	size_t len;
 };
-/* Text of a kubeconfig. context NULL: current-context. -EINVAL with err->text: what is wrong or not
- * supported (exec, auth-provider ...). */
-int kube_config_parse(const struct kube_config_text *from, const char *context,
+/* Texts of kubeconfigs, merged as kubectl does. context NULL: current-context. -EINVAL with
+ * err->text: what is wrong or not supported (exec, auth-provider ...). */
+int kube_config_parse(const struct kube_config_text *from, size_t count, const char *context,
 		      struct kube_config *ret, struct kube_config_error *err);
-/* path: a file, or $KUBECONFIG's list, of which one may be there. */
+/* path: a file, or a list of them as $KUBECONFIG; those that are missing are passed over. */
 int kube_config_load(const char *path, const char *context, struct kube_config *ret,
 		     struct kube_config_error *err);
