@@ -174,11 +174,10 @@ void cluster_room_put(struct cluster *c, const struct kube_pod *pod);
 /* It is on this node, and cannot be read: what is known of it counts. */
 void cluster_room_skipped(struct cluster *c, const char *uid);
 /* A request is about to be sent: it counts before the watch shows it. */
-void cluster_room_sent(struct cluster *c, const struct kube_pod *pod,
-		       const struct report_patch *patch);
+void cluster_room_sent(const struct cluster *c, struct pod *p, const struct report_patch *patch);
 /* By how much the pod's requests may rise together: the kubelet and the scheduler both have that
  * room. 0 also while the Node or another pod's deferred resize is not known to leave any. */
-uint64_t cluster_room_left(const struct cluster *c, const struct kube_pod *pod, enum resource r);
+uint64_t cluster_room_left(const struct cluster *c, const struct pod *p, enum resource r);
 void cluster_room_gone(struct cluster *c, const char *uid);
 /* What the list lacked is gone. */
 void cluster_room_list_end(struct cluster *c);

@@ -409,7 +409,7 @@ int cluster_facts(void *ctx, struct pod *p, struct reporter_view *ret)
 	ret->facts.room_unknown = cluster_node_of(c) == NULL;
 	ret->facts.no_decrease = !cluster_node_decreases(c);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		ret->facts.room[r] = cluster_room_left(c, p->spec, r);
+		ret->facts.room[r] = cluster_room_left(c, p, r);
 	ret->mode = mode_shown(p);
 	ret->invalid = p->error;
 	ret->changed_real = changed_real(p);
@@ -583,7 +583,7 @@ static void on_sending(void *ctx, struct pod *p, const struct report_patch *patc
 	/* Or its originals go back. */
 	bool sized = pod_is_sized(p);
 
-	cluster_room_sent(c, p->spec, patch);
+	cluster_room_sent(c, p, patch);
 	for (size_t i = 0; sized && i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL && p->members[i].managed->container.annotated)
 			record_first(p->members[i].managed);

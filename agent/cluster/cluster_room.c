@@ -17,14 +17,6 @@
 /* A request without an answer may be stored as late as this, or be on its way to the watch. */
 #define SENT_USEC USEC_PER_MIN
 
-/* Its part of the room; NULL: it has none. */
-static struct pod_room *room_of(const struct cluster *c, const char *uid)
-{
-	struct pod *p = pods_entry(c->pods, uid);
-
-	return p != NULL && p->room.counted ? &p->room : NULL;
-}
-
 static void drop(struct cluster *c, struct pod_room *room)
 {
 	c->room_changed |= room->counted;
@@ -92,22 +84,19 @@ void cluster_room_put(struct cluster *c, const struct kube_pod *pod)
 	note_lack(c, p, pod);
 }
 
-void cluster_room_sent(struct cluster *c, const struct kube_pod *pod,
-		       const struct report_patch *patch)
+void cluster_room_sent(const struct cluster *c, struct pod *p, const struct report_patch *patch)
 {
-	struct pod_room *p = room_of(c, pod->uid);
-
-	if (p == NULL)
-		return;
-	p->sent_until = c->wake->now + SENT_USEC;
+	p->room.sent_until = c->wake->now + SENT_USEC;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		p->sent[r] = kube_pod_request(pod, r, KUBE_COUNT_SCHEDULED);
+		uint64_t *sent = &p->room.sent[r];
+
+		*sent = kube_pod_request(p->spec, r, KUBE_COUNT_SCHEDULED);
 		for (size_t i = 0; i < patch->count; i++) {
 			const struct report_item *item = &patch->item[i];
-			uint64_t spec = pod->containers[item->container].spec.request[r];
+			uint64_t spec = p->spec->containers[item->container].spec.request[r];
 
 			if ((item->requests & (1u << r)) && item->request[r] > spec)
-				p->sent[r] = add_sat(p->sent[r], item->request[r] - spec);
+				*sent = add_sat(*sent, item->request[r] - spec);
 		}
 	}
 }
@@ -133,23 +122,22 @@ static uint64_t left_by_others(const struct cluster *c, const struct pod_room *o
 	return all - MIN(all, used);
 }
 
-uint64_t cluster_room_left(const struct cluster *c, const struct kube_pod *pod, enum resource r)
+uint64_t cluster_room_left(const struct cluster *c, const struct pod *p, enum resource r)
 {
-	const struct pod_room *own = room_of(c, pod->uid);
-	uint64_t left, has = kube_pod_request(pod, r, KUBE_COUNT_SPEC);
+	uint64_t left, has = kube_pod_request(p->spec, r, KUBE_COUNT_SPEC);
 
-	if (own == NULL || cluster_node_of(c) == NULL)
+	if (!p->room.counted || cluster_node_of(c) == NULL)
 		return 0;
-	left = left_by_others(c, own, r);
-	return add_sat(left - MIN(left, has), kube_pod_slack(pod, r));
+	left = left_by_others(c, &p->room, r);
+	return add_sat(left - MIN(left, has), kube_pod_slack(p->spec, r));
 }
 
 void cluster_room_gone(struct cluster *c, const char *uid)
 {
-	struct pod_room *p = room_of(c, uid);
+	struct pod *p = pods_entry(c->pods, uid);
 
 	if (p != NULL)
-		drop(c, p);
+		drop(c, &p->room);
 }
 
 void cluster_room_list_end(struct cluster *c)

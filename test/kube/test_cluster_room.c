@@ -165,6 +165,9 @@ static struct world {
 	unsigned preempted, refused, bound, raised, waited;
 } w;
 
+static struct records records;
+static struct pods pods = {.wake = &w.wake, .records = &records};
+
 static uint64_t draw(uint64_t below)
 {
 	w.seed ^= w.seed << 13;
@@ -293,6 +296,16 @@ static void neighbours(void)
 
 /* --- the agent --- */
 
+static struct pod *put(struct cluster *c, struct kube_pod *spec)
+{
+	struct pod *p;
+
+	cluster_room_put(c, spec);
+	p = pods_entry(&pods, spec->uid);
+	p->spec = spec;
+	return p;
+}
+
 static void watch(struct world_pod *p)
 {
 	if (p->shown_at == 0 || w.now < p->shown_at)
@@ -311,7 +324,7 @@ static void watch(struct world_pod *p)
 				    .pending = p->pending,
 				    .resize_message = p->pending ? p->message : NULL,
 				    .resize_manager = p->generation > 1 ? "vscaled" : NULL};
-	cluster_room_put(&w.c, &p->seen);
+	put(&w.c, &p->seen);
 }
 
 static struct reporter_view *facts_of(struct world_pod *p)
@@ -325,7 +338,7 @@ static struct reporter_view *facts_of(struct world_pod *p)
 	v.facts.controlled = CONTROLLED_REQUESTS_AND_LIMITS;
 	v.facts.room_counted = true;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		v.facts.room[r] = cluster_room_left(&w.c, &p->seen, r);
+		v.facts.room[r] = cluster_room_left(&w.c, pods_entry(&pods, p->uid), r);
 	x->managed = true;
 	x->original_limit = 1500;
 	x->original_request = 100;
@@ -371,7 +384,7 @@ static void agent(struct world_pod *p, const struct report_tuning *t)
 	w.waited += d.short_of_room;
 	if (!d.send || p->answer_at != 0)
 		return;
-	cluster_room_sent(&w.c, &p->seen, &d.patch);
+	cluster_room_sent(&w.c, pods_entry(&pods, p->uid), &d.patch);
 	report_sent(p->state, &v->facts, &d.patch, w.now);
 	p->patch = d.patch;
 	p->answer_at = w.now + 20 * USEC_PER_MSEC + draw(2 * S);
@@ -400,9 +413,6 @@ static void step(const struct report_tuning *t)
 		agent(&w.pods[i], t);
 	}
 }
-
-static struct records records;
-static struct pods pods = {.wake = &w.wake, .records = &records};
 
 static void forget_all(void)
 {
@@ -468,26 +478,28 @@ static void test_unreadable(void)
 			     .containers = &others,
 			     .container_count = 1};
 
+	struct pod *p;
+
 	x.node_object.allocatable[RESOURCE_CPU] = 1000;
-	cluster_room_put(&x, &a);
-	cluster_room_put(&x, &b);
-	CHECK_EQ(cluster_room_left(&x, &a, RESOURCE_CPU), 200);
+	p = put(&x, &a);
+	(void)put(&x, &b);
+	CHECK_EQ(cluster_room_left(&x, p, RESOURCE_CPU), 200);
 	pods_list_begin(&pods);
 	cluster_room_put(&x, &a);
 	pods_seen(&pods, "a");
 	cluster_room_skipped(&x, "b");
 	pods_seen(&pods, "b");
 	cluster_room_list_end(&x);
-	CHECK_EQ(cluster_room_left(&x, &a, RESOURCE_CPU), 200);
+	CHECK_EQ(cluster_room_left(&x, p, RESOURCE_CPU), 200);
 	cluster_room_gone(&x, "b");
-	CHECK_EQ(cluster_room_left(&x, &a, RESOURCE_CPU), 900);
+	CHECK_EQ(cluster_room_left(&x, p, RESOURCE_CPU), 900);
 	cluster_room_skipped(&x, "c");
-	CHECK_EQ(cluster_room_left(&x, &a, RESOURCE_CPU), 0);
+	CHECK_EQ(cluster_room_left(&x, p, RESOURCE_CPU), 0);
 	pods_list_begin(&pods);
 	cluster_room_put(&x, &a);
 	pods_seen(&pods, "a");
 	cluster_room_list_end(&x);
-	CHECK_EQ(cluster_room_left(&x, &a, RESOURCE_CPU), 900);
+	CHECK_EQ(cluster_room_left(&x, p, RESOURCE_CPU), 900);
 	forget_all();
 }
 
