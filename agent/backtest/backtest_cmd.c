@@ -3,7 +3,6 @@
 #include "agent/backtest/backtest_report.h"
 #include "agent/base/json.h"
 #include "agent/ctl/render.h"
-#include "agent/prometheus/prometheus.h"
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -18,7 +17,8 @@ static_assert(CTL_CPUS_MAX == BACKTEST_CPUS_MAX, "ctl.h");
 
 struct screen_progress {
 	const struct ctl *c;
-	int number; /* of the file, from 0 on */
+	const char *name;
+	int number; /* of the argument, from 0 on */
 	time_t shown;
 };
 
@@ -34,153 +34,224 @@ static void show_progress(void *user, const char *policy, uint32_t permille)
 	fputs("\r\033[K", p->c->err);
 	if (p->c->argument_count > 1)
 		fprintf(p->c->err, "%d of %d, ", p->number + 1, p->c->argument_count);
-	fprintf(p->c->err, "%s: %u %% (%s)", p->c->arguments[p->number], permille / 10, policy);
+	fprintf(p->c->err, "%s: %u %% (%s)", p->name, permille / 10, policy);
 	fflush(p->c->err);
 }
 
-/* The answer of a range query, of CPU in cores. The bounds are those of CSV. */
-static int load_answer(const struct ctl *c, const char *file, const char *text, size_t size,
-		       struct series *ret)
+/* A field of CSV: quoted, with the characters of JSON that end a line left out. */
+static void put_field(const char *text, FILE *out)
 {
-	OWN(drop_free) struct past_sample *samples = NULL;
-	struct prometheus_error err = {""};
-	struct series_error e;
-	struct series s = {0};
-	char *csv = NULL;
-	size_t count, csv_size;
-	FILE *out;
-	int r = prometheus_parse(text, size, &samples, &count, &err);
+	for (; *text != '\0'; text++)
+		fprintf(out, *text == '"' ? "\"\"" : "%c", *text == '\n' ? ' ' : *text);
+}
 
-	if (r < 0)
-		return ctl_fail(c, CTL_ERROR,
-				"it must be the JSON of Prometheus' /api/v1/query_range for one "
-				"series, in cores",
-				"%s: %s", file, err.text[0] != '\0' ? err.text : strerror(-r));
+/* One series of a range query's answer, its labels as its name. */
+static bool put_series(const cJSON *series, FILE *out)
+{
+	const cJSON *labels = cJSON_GetObjectItemCaseSensitive(series, "metric"), *label, *pair;
+	const cJSON *values = cJSON_GetObjectItemCaseSensitive(series, "values");
+
+	cJSON_ArrayForEach (pair, values) {
+		const cJSON *value = cJSON_GetArrayItem(pair, 1);
+
+		if (!cJSON_IsNumber(pair->child) || !cJSON_IsString(value))
+			return false;
+		fprintf(out, "%.3f,\"", pair->child->valuedouble);
+		cJSON_ArrayForEach (label, labels) {
+			fputs(label != labels->child ? "," : "", out);
+			put_field(label->string, out);
+			fputc('=', out);
+			put_field(cJSON_GetStringValue(label) ?: "", out);
+		}
+		fputs("\",\"", out);
+		put_field(value->valuestring, out);
+		fputs("\"\n", out);
+	}
+	return cJSON_IsArray(values);
+}
+
+/* The answer of a range query as CSV, owned; NULL: it is none. */
+static char *answer_to_csv(const char *text, size_t size)
+{
+	OWN(drop_json) cJSON *root = NULL;
+	struct scan_error fault;
+	const cJSON *result, *series;
+	char *csv = NULL;
+	size_t csv_size;
+	FILE *out;
+	bool ok;
+
+	if (json_parse(text, size, &root, &fault) < 0)
+		return NULL;
+	result = cJSON_GetObjectItemCaseSensitive(json_object(root, "data"), "result");
 	out = open_memstream(&csv, &csv_size);
-	if (out == NULL)
-		return ctl_fail(c, CTL_ERROR, NULL, "%s: %s", file, strerror(ENOMEM));
-	fputs("time,cpu_cores\n", out);
-	for (size_t i = 0; i < count; i++)
-		fprintf(out, "%.3f,%.6f\n", (double)samples[i].at_real / USEC_PER_SEC,
-			samples[i].value);
-	fclose(out);
-	r = series_parse(csv, csv_size, c->cpus, &s, &e);
+	ok = out != NULL && cJSON_IsArray(result);
+	if (out != NULL)
+		fputs("time,series,cpu_cores\n", out);
+	cJSON_ArrayForEach (series, result)
+		ok = ok && put_series(series, out);
+	if (out == NULL || (fclose(out) == 0 && ok))
+		return csv;
 	free(csv);
-	if (r < 0)
+	return NULL;
+}
+
+static int load(const struct ctl *c, const char *file, struct series_file *ret)
+{
+	OWN(drop_free) char *text = NULL, *csv = NULL;
+	struct series_error e;
+	size_t size = 0;
+	int r = 0;
+
+	if (strcmp(file, "-") != 0) {
+		r = ctl_read_file(file, FILE_MAX, &text, &size);
+	} else {
+		text = ctl_read_stream(stdin);
+		r = text != NULL ? 0 : -errno;
+		size = text != NULL ? strlen(text) : 0;
+	}
+	if (r < 0 || text == NULL)
+		return ctl_fail(c, CTL_ERROR, NULL, "%s: %s", file, strerror(-r));
+	text[size] = '\0';
+	if (text[strspn(text, " \r\n")] == '{') {
+		csv = answer_to_csv(text, size);
+		if (csv == NULL)
+			return ctl_fail(
+				c, CTL_ERROR,
+				"it must be the JSON of Prometheus' /api/v1/query_range, in "
+				"cores",
+				"%s: it is not the answer of a Prometheus server", file);
+	}
+	r = series_parse(csv != NULL ? csv : text, c->cpus, ret, &e);
+	if (r == -EBADMSG && csv != NULL)
 		return ctl_fail(c, CTL_ERROR, NULL, "%s: sample %zu: %s", file,
 				e.line > 1 ? e.line - 1 : 0, e.what);
-	*ret = s;
-	return CTL_OK;
-}
-
-static int load(const struct ctl *c, const char *file, struct series *ret)
-{
-	OWN(drop_free) char *text = NULL;
-	struct series_error e;
-	size_t size;
-	int r = ctl_read_file(file, FILE_MAX, &text, &size);
-
-	if (r == 0 && size > 0 && text[0] == '{')
-		return load_answer(c, file, text, size, ret);
-	if (r == 0)
-		r = series_parse(text, size, c->cpus, ret, &e);
 	if (r == -EBADMSG)
 		return ctl_fail(c, CTL_ERROR, NULL, "%s:%zu: %s", file, e.line, e.what);
-	if (r < 0)
-		return ctl_fail(c, CTL_ERROR, NULL, "%s: %s", file, strerror(-r));
-	return CTL_OK;
-}
-
-static int run_file(const struct ctl *c, int number, struct backtest_report *ret)
-{
-	const char *file = c->arguments[number];
-	struct screen_progress p = {.c = c, .number = number};
-	bool terminal = isatty(fileno(c->err));
-	char span[HUMAN_SIZE];
-	struct series s = {0};
-	struct backtest_trace t;
-	int r = load(c, file, &s);
-
-	if (r != CTL_OK)
-		return r;
-	if (s.gaps > 0)
-		fprintf(c->err,
-			"%s: left out %s without a sample (gaps of more than a day: %zu)%s\n", file,
-			human_span(s.left_out_usec, span), s.gaps,
-			s.lone > 0 ? ", and one sample alone before them" : "");
-	t = (struct backtest_trace){
-		.samples = s.samples,
-		.count = s.count,
-		.memory = s.memory,
-		.cpus = c->cpus != 0 ? c->cpus : BACKTEST_CPUS_MAX,
-		.seed = c->seed,
-	};
-	r = backtest_report_run(file, &t, terminal ? show_progress : NULL, &p, ret);
-	if (p.shown != 0)
-		fputs("\r\033[K", c->err);
-	/* The report borrows the samples for its run alone. */
-	ret->trace.samples = NULL;
-	series_drop(&s);
 	return r < 0 ? ctl_fail(c, CTL_ERROR, NULL, "%s: %s", file, strerror(-r)) : CTL_OK;
 }
 
-static int print_table(const struct ctl *c)
+/* What of a file is not used as it stands there. */
+static void tell_left_out(const struct ctl *c, const char *file, const struct series_file *f)
 {
-	int r = CTL_OK;
+	char span[HUMAN_SIZE];
 
-	for (int i = 0; r == CTL_OK && i < c->argument_count; i++) {
+	if (f->unused[0] != '\0')
+		fprintf(c->err, "%s: columns that are not used: %s\n", file, f->unused);
+	if (f->empty > 0)
+		fprintf(c->err, "%s: empty cells in %zu lines: the value before holds\n", file,
+			f->empty);
+	if (f->too_short > 0)
+		fprintf(c->err, "%s: left out %zu series of fewer than two samples\n", file,
+			f->too_short);
+	for (size_t i = 0; i < f->count; i++)
+		if (f->series[i].gaps > 0)
+			fprintf(c->err,
+				"%s: left out %s without a sample (gaps of more than a day: "
+				"%zu)%s\n",
+				file, human_span(f->series[i].left_out_usec, span),
+				f->series[i].gaps,
+				f->series[i].lone > 0 ? ", and one sample alone before them" : "");
+}
+
+typedef int show_fn(const struct ctl *c, const struct backtest_report *r, void *user);
+
+static int run_series(struct screen_progress *p, const struct series *s, bool memory,
+		      struct backtest_report *ret)
+{
+	const struct ctl *c = p->c;
+	const struct backtest_trace t = {
+		.samples = s->samples,
+		.count = s->count,
+		.memory = memory,
+		.cpus = c->cpus != 0 ? c->cpus : BACKTEST_CPUS_MAX,
+		.seed = c->seed,
+	};
+	int r = backtest_report_run(p->name, &t, isatty(fileno(c->err)) ? show_progress : NULL, p,
+				    ret);
+
+	if (p->shown != 0)
+		fputs("\r\033[K", c->err);
+	/* The report borrows the samples for its run alone. */
+	ret->trace.samples = NULL;
+	return r < 0 ? ctl_fail(c, CTL_ERROR, NULL, "%s: %s", p->name, strerror(-r)) : CTL_OK;
+}
+
+static int run_file(const struct ctl *c, int number, show_fn *show, void *user)
+{
+	const char *file = c->arguments[number];
+	struct series_file f = {0};
+	int r = load(c, file, &f);
+
+	if (r == CTL_OK)
+		tell_left_out(c, file, &f);
+	for (size_t i = 0; r == CTL_OK && i < f.count; i++) {
+		OWN(drop_free) char *name = NULL;
+		struct screen_progress p = {.c = c, .number = number};
 		struct backtest_report report = {0};
 
-		r = run_file(c, i, &report);
-		if (r == CTL_OK && i > 0)
-			fputc('\n', c->out);
+		if (asprintf(&name, "%s%s%s", file, f.series[i].name[0] != '\0' ? ": " : "",
+			     f.series[i].name) < 0)
+			name = NULL;
+		p.name = name != NULL ? name : file;
+		r = run_series(&p, &f.series[i], f.memory, &report);
 		if (r == CTL_OK)
-			backtest_report_table(&report, c->out);
+			r = show(c, &report, user);
 	}
+	series_drop(&f);
 	return r;
 }
 
-/* One array: nothing is printed unless every file could be run. */
-static int print_json(const struct ctl *c)
+static int run_files(const struct ctl *c, show_fn *show, void *user)
 {
-	OWN(drop_json) cJSON *list = cJSON_CreateArray();
 	int r = CTL_OK;
 
-	for (int i = 0; r == CTL_OK && i < c->argument_count; i++) {
-		struct backtest_report report = {0};
-
-		r = run_file(c, i, &report);
-		if (r == CTL_OK && !cJSON_AddItemToArray(list, backtest_report_json(&report)))
-			r = ctl_fail(c, CTL_ERROR, NULL, "%s", strerror(ENOMEM));
-	}
-	return r == CTL_OK ? json_print(c, STEAL(list)) : r;
+	for (int i = 0; r == CTL_OK && i < c->argument_count; i++)
+		r = run_file(c, i, show, user);
+	return r;
 }
 
-static int print_html(const struct ctl *c)
+static int show_table(const struct ctl *c, const struct backtest_report *r, void *)
 {
-	int r = CTL_OK;
+	backtest_report_table(r, c->out);
+	fputc('\n', c->out);
+	return CTL_OK;
+}
 
-	backtest_html_begin(c->out);
-	for (int i = 0; r == CTL_OK && i < c->argument_count; i++) {
-		struct backtest_report report = {0};
+static int show_page(const struct ctl *c, const struct backtest_report *r, void *)
+{
+	backtest_html_report(r, c->out);
+	return CTL_OK;
+}
 
-		r = run_file(c, i, &report);
-		if (r == CTL_OK)
-			backtest_html_report(&report, c->out);
-	}
-	backtest_html_end(c->out);
-	return r;
+static int add_json(const struct ctl *c, const struct backtest_report *r, void *list)
+{
+	return cJSON_AddItemToArray(list, backtest_report_json(r))
+		       ? CTL_OK
+		       : ctl_fail(c, CTL_ERROR, NULL, "%s", strerror(ENOMEM));
 }
 
 static int backtest(const struct ctl *c)
 {
+	OWN(drop_json) cJSON *list = NULL;
+	int r;
+
 	switch (c->output) {
 	case OUTPUT_TABLE:
-		return print_table(c);
+		r = run_files(c, show_table, NULL);
+		if (r == CTL_OK)
+			backtest_legend(c->out);
+		return r;
 	case OUTPUT_HTML:
-		return print_html(c);
+		backtest_html_begin(c->out);
+		r = run_files(c, show_page, NULL);
+		backtest_html_end(c->out);
+		return r;
 	default:
-		return print_json(c);
+		/* One array: nothing is printed unless every file could be run. */
+		list = cJSON_CreateArray();
+		r = run_files(c, add_json, list);
+		return r == CTL_OK ? json_print(c, STEAL(list)) : r;
 	}
 }
 

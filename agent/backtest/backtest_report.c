@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/backtest/backtest_report.h"
 #include "agent/view/chart.h"
+#include "agent/view/human.h"
 #include <errno.h>
 #include <math.h>
 #include <sched.h>
@@ -11,6 +12,19 @@
 #define PROGRESS_SAMPLES 256
 #define CORE_HOUR        ((double)USEC_PER_HOUR)
 #define GIB_HOUR         ((double)GIB * 3600)
+
+/* For people. */
+static const char *const policy_notes[BACKTEST_POLICY_COUNT] = {
+	[BACKTEST_LATENCY] = "vscaled with goal latency: the fewest throttled periods",
+	[BACKTEST_BALANCED] = "vscaled with goal balanced, the default",
+	[BACKTEST_SAVINGS] = "vscaled with goal savings: the lowest limits",
+	[BACKTEST_VPA] = "VPA 1.8: limit = request = its target, set in place when it would evict",
+	[BACKTEST_STATIC_MAX] = "a fixed limit: the highest demand, known in advance",
+	[BACKTEST_STATIC_P95] = "a fixed limit: the 95th percentile of demand, known in advance",
+	[BACKTEST_CPU_FAST] = "every second twice the highest use of 20 s; CPU alone",
+	[BACKTEST_CAPTAIN] = "Autothrottle's Captain, target 0.02; CPU alone",
+	[BACKTEST_THRESHOLD] = "doubles a limit that is used above 80 % for 2 min",
+};
 
 /* The runs of one series: a thread takes the next policy until none is left. */
 struct runs {
@@ -150,6 +164,40 @@ static void table_memory(const struct backtest_report *r, FILE *out)
 	}
 }
 
+static void put_amounts(const uint64_t amount[RESOURCE_COUNT], bool memory, FILE *out)
+{
+	char cpu[HUMAN_SIZE], bytes[HUMAN_SIZE];
+
+	human_amount(RESOURCE_CPU, amount[RESOURCE_CPU], cpu);
+	human_amount(RESOURCE_MEMORY, amount[RESOURCE_MEMORY], bytes);
+	fprintf(out, "%s CPU%s%s", cpu, memory ? " and " : "", memory ? bytes : "");
+}
+
+/* What the run of the default ends with. */
+static void put_advice(const struct backtest_report *r, FILE *out)
+{
+	const struct backtest_result *x = &r->result[BACKTEST_BALANCED];
+	char span[HUMAN_SIZE];
+
+	fprintf(out, "with goal balanced, after %s: a limit of ", human_span(x->span_usec, span));
+	put_amounts(x->limit, r->trace.memory, out);
+	fputs(", a request of ", out);
+	put_amounts(x->request, r->trace.memory, out);
+	fputc('\n', out);
+}
+
+void backtest_legend(FILE *out)
+{
+	fputs("limit: area below it; slack: its unused share; throttled: time and share of periods "
+	      "that ended\nthrottled; unmet: not run in the period that wanted it; given: area of "
+	      "the original request above\nthe policy's. All begin with the highest demand as "
+	      "limit "
+	      "and request.\n\n",
+	      out);
+	for (int p = 0; p < BACKTEST_POLICY_COUNT; p++)
+		fprintf(out, "%-16s %s\n", backtest_policy_names[p], policy_notes[p]);
+}
+
 void backtest_report_table(const struct backtest_report *r, FILE *out)
 {
 	fprintf(out, "%s: %zu samples, %.1f h, %u CPUs, seed %llu\n", r->file, r->trace.count,
@@ -158,7 +206,9 @@ void backtest_report_table(const struct backtest_report *r, FILE *out)
 	fprintf(out, "original limit: %.2f cores", (double)r->oracle.max_milli / 1000);
 	if (r->trace.memory)
 		fprintf(out, ", %.3f GiB", (double)r->oracle.max_bytes / (double)GIB);
-	fprintf(out, "; demand %.3f core h\n\n", (double)r->result[0].demand_core_usec / CORE_HOUR);
+	fprintf(out, "; demand %.3f core h\n", (double)r->result[0].demand_core_usec / CORE_HOUR);
+	put_advice(r, out);
+	fputc('\n', out);
 	table_cpu(r, out);
 	if (r->trace.memory)
 		table_memory(r, out);
@@ -191,6 +241,8 @@ static bool add_cpu(cJSON *to, const struct backtest_result *x)
 		{"changes", (double)x->changes_cpu},
 		{"changed_milli", (double)x->changed_milli},
 		{"given_core_seconds", (double)x->given_core_usec / USEC_PER_SEC},
+		{"end_limit_milli", (double)x->limit[RESOURCE_CPU]},
+		{"end_request_milli", (double)x->request[RESOURCE_CPU]},
 	};
 	cJSON *o = cJSON_AddObjectToObject(to, "cpu");
 
@@ -207,6 +259,8 @@ static bool add_memory(cJSON *to, const struct backtest_result *x)
 		{"changes", (double)x->changes_memory},
 		{"changed_bytes", (double)x->changed_bytes},
 		{"given_byte_seconds", x->given_byte_sec},
+		{"end_limit_bytes", (double)x->limit[RESOURCE_MEMORY]},
+		{"end_request_bytes", (double)x->request[RESOURCE_MEMORY]},
 	};
 	cJSON *o = cJSON_AddObjectToObject(to, "memory");
 
@@ -266,6 +320,9 @@ void backtest_html_begin(FILE *out)
 
 void backtest_html_end(FILE *out)
 {
+	fputs("<h2>What the rows mean</h2>\n<pre>", out);
+	backtest_legend(out);
+	fputs("</pre>\n", out);
 	chart_page_end(out);
 }
 
@@ -279,27 +336,41 @@ static double limit_cores(const struct backtest_point *p)
 	return p->periods == 0 ? NAN : (double)p->limit_milli / p->periods / 1000;
 }
 
-static void put_chart(const char *policy, const struct backtest_result *x, FILE *out)
+static void fill_point(const struct backtest_point *p, enum resource r, double *use, double *limit)
+{
+	*use = r == RESOURCE_CPU ? (double)p->demand_max_usec / BACKTEST_PERIOD_USEC
+				 : (double)p->memory_max_bytes;
+	*limit = r == RESOURCE_CPU ? limit_cores(p) : (double)p->limit_bytes;
+	if (p->periods == 0)
+		*limit = NAN;
+}
+
+static void put_chart(enum backtest_policy policy, const struct backtest_result *x, enum resource r,
+		      FILE *out)
 {
 	double use[BACKTEST_POINTS], mean[BACKTEST_POINTS], limit[BACKTEST_POINTS];
-	bool throttled[BACKTEST_POINTS];
+	bool marks[BACKTEST_POINTS];
+	uint64_t kills = 0;
+	char title[64];
 
 	for (size_t i = 0; i < BACKTEST_POINTS; i++) {
 		const struct backtest_point *p = &x->point[i];
 
-		use[i] = (double)p->demand_max_usec / BACKTEST_PERIOD_USEC;
+		fill_point(p, r, &use[i], &limit[i]);
 		mean[i] = mean_cores(p);
-		limit[i] = limit_cores(p);
-		throttled[i] = p->throttled > 0;
+		marks[i] = r == RESOURCE_CPU ? p->throttled > 0 : p->oom_kills > kills;
+		kills = MAX(kills, p->oom_kills);
 	}
-	chart_svg(&(struct chart){.title = policy,
+	snprintf(title, sizeof title, "%s%s", backtest_policy_names[policy],
+		 r == RESOURCE_CPU ? "" : ", memory");
+	chart_svg(&(struct chart){.title = title,
 				  .use = use,
-				  .mean = mean,
+				  .mean = r == RESOURCE_CPU ? mean : NULL,
 				  .limit = limit,
-				  .marks = throttled,
+				  .marks = marks,
 				  .count = BACKTEST_POINTS,
 				  .hours = (double)x->span_usec / (double)USEC_PER_HOUR,
-				  .text = chart_cores},
+				  .text = r == RESOURCE_CPU ? chart_cores : chart_bytes},
 		  out);
 }
 
@@ -319,5 +390,9 @@ void backtest_html_report(const struct backtest_report *r, FILE *out)
 	chart_escape(table != NULL ? table : "", out);
 	fputs("</pre>\n", out);
 	for (int p = 0; p < BACKTEST_POLICY_COUNT; p++)
-		put_chart(backtest_policy_names[p], &r->result[p], out);
+		put_chart(p, &r->result[p], RESOURCE_CPU, out);
+	/* These two leave memory alone. */
+	for (int p = 0; r->trace.memory && p < BACKTEST_POLICY_COUNT; p++)
+		if (p != BACKTEST_CPU_FAST && p != BACKTEST_CAPTAIN)
+			put_chart(p, &r->result[p], RESOURCE_MEMORY, out);
 }

@@ -21,6 +21,8 @@ typedef void backtest_progress_fn(void *user, const char *policy, uint32_t permi
 int backtest_report_run(const char *file, const struct backtest_trace *t,
 			backtest_progress_fn *progress, void *user, struct backtest_report *ret);
 void backtest_report_table(const struct backtest_report *r, FILE *out);
+/* What the columns and the policies mean; once, below the tables. */
+void backtest_legend(FILE *out);
 /* Owned; NULL when memory is short. */
 cJSON *backtest_report_json(const struct backtest_report *r);
 

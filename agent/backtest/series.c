@@ -1,146 +1,270 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/backtest/series.h"
+#include "policy/base/quantity.h"
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#define COLUMNS_MAX 3
+#define COLUMNS_MAX 64
+#define SERIES_MAX  1000
+#define NAME_SIZE   512
 #define MICRO       1000000
+#define NANO        1000000000
 /* Far above any machine, far below an overflow. */
 #define MEMORY_MAX (UINT64_C(1) << 50)
-/* "YYYY-MM-DD HH:MM:SS" */
-#define DATE_SIZE 19
+/* The year 5138 in seconds, 1973 in milliseconds: a larger time has a finer unit. */
+#define SECONDS_MAX ((__int128)100000000000 * NANO)
 
-enum form { FORM_CPU, FORM_CPU_MEMORY, FORM_PERCENT };
+enum role { ROLE_UNUSED, ROLE_TIME, ROLE_SERIES, ROLE_CPU, ROLE_MEMORY, ROLE_COUNT };
 
-struct field {
-	const char *at;
-	size_t size;
+/* clang-format off */
+static const struct {
+	enum role role;
+	uint64_t unit;     /* of CPU, in millionths of a core, 0: percent; of memory, in bytes */
+	const char *names; /* each between two spaces */
+} role_names[] = {
+	{ROLE_TIME, 1, " time timestamp ts date datetime date_time unix epoch "},
+	{ROLE_SERIES, 1, " series metric labels namespace pod container instance "},
+	{ROLE_CPU, MICRO, " cpu cpu_cores cpu_usage cpu_usage_cores cpu_used cores "},
+	{ROLE_CPU, MICRO / 1000, " cpu_m cpu_milli cpu_millicores cpu_usage_millicores millicores "},
+	{ROLE_CPU, 0, " value percent % cpu_percent cpu_% cpu_usage_percent cpu_usage_% "},
+	{ROLE_MEMORY, 1, " memory mem memory_bytes mem_bytes memory_usage memory_usage_bytes mem_usage "
+			 "memory_used mem_used memory_working_set memory_working_set_bytes rss "},
+	{ROLE_MEMORY, MICRO, " memory_mb mem_mb memory_usage_mb mem_usage_mb "},
+	{ROLE_MEMORY, MIB, " memory_mib mem_mib memory_usage_mib mem_usage_mib "},
+	{ROLE_MEMORY, GIB, " memory_gib mem_gib memory_usage_gib mem_usage_gib "},
+};
+/* clang-format on */
+
+struct column {
+	const char *title;
+	enum role role;
+	uint64_t unit; /* 0: percent of a number of CPUs that is not given */
 };
 
 struct reader {
 	uint32_t cpus;
-	enum form form;
-	struct series s;
-	size_t capacity;
+	char separator;
+	struct column column[COLUMNS_MAX];
+	size_t columns;
+	struct series_file f;
+	size_t last; /* series of the line before */
+	struct series_error e;
 };
 
-static bool is_digit(char c)
+__attribute__((format(printf, 2, 3))) static int wrong(struct reader *r, const char *format, ...)
 {
-	return c >= '0' && c <= '9';
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(r->e.what, sizeof r->e.what, format, arguments);
+	va_end(arguments);
+	return -EBADMSG;
 }
 
-/* Digits alone, at most this value. */
-static bool parse_integer(struct field f, uint64_t most, uint64_t *ret)
-{
-	uint64_t v = 0;
+/* --- cells */
 
-	if (f.size == 0)
-		return false;
-	for (size_t i = 0; i < f.size; i++) {
-		if (!is_digit(f.at[i]))
-			return false;
-		v = v * 10 + (uint64_t)(f.at[i] - '0');
-		if (v > most)
-			return false;
+/* One field, unquoted in place. What ends it, or '"' for a quote that is open at the end. */
+static char take_field(char **at, char separator, char **ret)
+{
+	char *from = *at + strspn(*at, " "), *to = from;
+	bool quoted = false;
+	char end;
+
+	*ret = from;
+	for (; *from != '\0' && (quoted || *from != separator); from++) {
+		if (*from == '"' && !(quoted && from[1] == '"')) {
+			quoted = !quoted;
+			continue;
+		}
+		from += *from == '"';
+		*to++ = *from;
 	}
-	*ret = v;
-	return true;
+	end = *from;
+	while (to > *ret && to[-1] == ' ')
+		to--;
+	*to = '\0';
+	*at = from + 1;
+	return quoted ? '"' : end;
 }
 
-/* Digits with an optional fraction, in millionths; what is finer is cut off. */
-static bool parse_micro(struct field f, uint64_t most, uint64_t *ret)
-{
-	const char *dot = memchr(f.at, '.', f.size);
-	size_t whole_size = dot != NULL ? (size_t)(dot - f.at) : f.size;
-	uint64_t whole, part = 0;
-
-	if (!parse_integer((struct field){f.at, whole_size}, most, &whole))
-		return false;
-	if (dot != NULL && whole_size + 1 == f.size)
-		return false;
-	for (size_t i = whole_size + 1, unit = MICRO / 10; i < f.size; i++, unit /= 10) {
-		if (!is_digit(f.at[i]))
-			return false;
-		part += (uint64_t)(f.at[i] - '0') * unit;
-	}
-	*ret = whole * MICRO + part;
-	return true;
-}
-
-/* A date that is none of the calendar reads back as another text. */
-static bool parse_date(struct field f, usec_t *ret)
-{
-	static const char form[] = "%Y-%m-%d %H:%M:%S";
-	char text[DATE_SIZE + 1] = "", back[DATE_SIZE + 1];
-	struct tm tm = {0};
-	time_t seconds;
-
-	if (f.size == DATE_SIZE + 1 && f.at[DATE_SIZE] == 'Z')
-		f.size--;
-	if (f.size != DATE_SIZE || (f.at[10] != ' ' && f.at[10] != 'T'))
-		return false;
-	memcpy(text, f.at, DATE_SIZE);
-	text[10] = ' ';
-	if (strptime(text, form, &tm) == NULL)
-		return false;
-	seconds = timegm(&tm);
-	if (seconds < 0 || gmtime_r(&seconds, &tm) == NULL ||
-	    strftime(back, sizeof back, form, &tm) == 0 || strcmp(text, back) != 0)
-		return false;
-	*ret = (usec_t)seconds * USEC_PER_SEC;
-	return true;
-}
-
-static bool parse_time(struct field f, usec_t *ret)
-{
-	const char *dot = memchr(f.at, '.', f.size);
-
-	if (memchr(f.at, ':', f.size) != NULL)
-		return parse_date(f, ret);
-	if (dot != NULL && f.at + f.size - dot > 4)
-		return false;
-	return parse_micro(f, UINT64_C(100000000000), ret);
-}
-
-/* The columns of a line; 0: more than any form has. */
-static size_t split(const char *line, size_t size, struct field field[static COLUMNS_MAX])
+static int split(struct reader *r, char *at, char *field[static COLUMNS_MAX], size_t *ret)
 {
 	size_t n = 0;
+	char end;
 
-	for (;;) {
-		const char *comma = memchr(line, ',', size);
-		size_t length = comma != NULL ? (size_t)(comma - line) : size;
-
+	do {
 		if (n == COLUMNS_MAX)
-			return 0;
-		field[n++] = (struct field){line, length};
-		if (comma == NULL)
-			return n;
-		line += length + 1;
-		size -= length + 1;
-	}
+			return wrong(r, "more than %d columns", COLUMNS_MAX);
+		end = take_field(&at, r->separator, &field[n++]);
+		if (end == '"')
+			return wrong(r, "column %zu: a quote is not closed on its line", n);
+	} while (end != '\0');
+	*ret = n;
+	return 0;
 }
 
-static const char *read_header(struct reader *r, const char *line, size_t size)
+/* Between semicolons a comma is the decimal point. */
+static bool parse_number(const struct reader *r, char *text, __int128 *ret_nano)
 {
-	static const char *const forms[] = {
-		[FORM_CPU] = "time,cpu_cores",
-		[FORM_CPU_MEMORY] = "time,cpu_cores,memory_bytes",
-		[FORM_PERCENT] = "timestamp,value",
-	};
+	char *comma = r->separator == ';' ? strchr(text, ',') : NULL;
 
-	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
-		if (size != strlen(forms[i]) || memcmp(line, forms[i], size) != 0)
-			continue;
-		r->form = (enum form)i;
-		r->s.memory = r->form == FORM_CPU_MEMORY;
-		if (r->form == FORM_PERCENT && r->cpus == 0)
-			return "percent need the number of CPUs: --cpus N";
-		return NULL;
-	}
-	return "the first line is not time,cpu_cores[,memory_bytes] or timestamp,value";
+	if (comma != NULL)
+		*comma = '.';
+	return quantity_parse(text, ret_nano) == 0 && *ret_nano >= 0;
 }
+
+/* YYYY-MM-DD HH:MM[:SS[.fraction]] with T for the space, and Z or a zone at the end. */
+static bool parse_date(const char *text, usec_t *ret)
+{
+	struct tm tm = {0};
+	const char *at = strptime(text, "%Y-%m-%d", &tm);
+	int day = tm.tm_mday;
+	usec_t fraction = 0;
+	time_t seconds;
+
+	at = at != NULL && (*at == ' ' || *at == 'T') ? strptime(at + 1, "%H:%M", &tm) : NULL;
+	if (at != NULL && *at == ':')
+		at = strptime(at + 1, "%S", &tm);
+	if (at != NULL && *at == '.')
+		for (usec_t unit = USEC_PER_SEC / 10; *++at >= '0' && *at <= '9'; unit /= 10)
+			fraction += (usec_t)(*at - '0') * unit;
+	if (at != NULL && *at != '\0')
+		at = strptime(at, "%z", &tm);
+	if (at == NULL || *at != '\0')
+		return false;
+	seconds = -tm.tm_gmtoff;
+	seconds += timegm(&tm);
+	/* A date that is none of the calendar is of another day. */
+	if (seconds < 0 || tm.tm_mday != day)
+		return false;
+	*ret = (usec_t)seconds * USEC_PER_SEC + fraction;
+	return true;
+}
+
+static bool parse_time(const struct reader *r, char *text, usec_t *ret)
+{
+	__int128 nano;
+
+	if (strchr(text, ':') != NULL)
+		return parse_date(text, ret);
+	if (!parse_number(r, text, &nano))
+		return false;
+	while (nano >= SECONDS_MAX)
+		nano /= 1000;
+	*ret = (usec_t)(nano / 1000);
+	return true;
+}
+
+/* --- the first line */
+
+/* "CPU usage (cores)" is cpu_usage_cores. */
+static void normalize(char *title)
+{
+	char *to = title;
+
+	for (const char *at = title; *at != '\0'; at++) {
+		char c = *at >= 'A' && *at <= 'Z' ? (char)(*at | 0x20) : *at;
+
+		if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '%')
+			*to++ = c;
+		else if (to > title && to[-1] != '_')
+			*to++ = '_';
+	}
+	*(to > title && to[-1] == '_' ? to - 1 : to) = '\0';
+}
+
+static struct column column_of(const struct reader *r, const char *title)
+{
+	struct column c = {.title = title};
+	char word[NAME_SIZE];
+
+	snprintf(word, sizeof word, " %s ", title);
+	for (size_t i = 0; i < ARRAY_SIZE(role_names); i++)
+		if (strstr(role_names[i].names, word) != NULL)
+			c = (struct column){title, role_names[i].role,
+					    role_names[i].unit ?: r->cpus * MICRO / 100};
+	return c;
+}
+
+/* The first column of that role; NULL: none. */
+static struct column *find(struct reader *r, enum role role)
+{
+	for (size_t i = 0; i < r->columns; i++)
+		if (r->column[i].role == role)
+			return &r->column[i];
+	return NULL;
+}
+
+static int take_title(struct reader *r, char *title)
+{
+	size_t used = strlen(r->f.unused);
+	const struct column *other;
+	struct column c;
+
+	normalize(title);
+	c = column_of(r, title);
+	other = c.role != ROLE_UNUSED && c.role != ROLE_SERIES ? find(r, c.role) : NULL;
+	if (other != NULL)
+		return wrong(r, "columns %s and %s are of the same: rename or remove one",
+			     other->title, title);
+	if (c.role == ROLE_UNUSED)
+		snprintf(r->f.unused + used, sizeof r->f.unused - used, "%s%s",
+			 used > 0 ? ", " : "", title);
+	r->column[r->columns++] = c;
+	return 0;
+}
+
+static char separator_of(const char *line)
+{
+	size_t most = 0;
+	char ret = ',';
+
+	for (const char *s = ",;\t"; *s != '\0'; s++) {
+		size_t count = 0;
+
+		for (const char *at = line; (at = strchr(at, *s)) != NULL; at++)
+			count++;
+		if (count > most)
+			ret = *s;
+		most = MAX(most, count);
+	}
+	return ret;
+}
+
+static int read_header(struct reader *r, char *line)
+{
+	struct column *cpu;
+	char *field[COLUMNS_MAX];
+	size_t n;
+	int outcome;
+
+	r->separator = separator_of(line);
+	outcome = split(r, line, field, &n);
+	for (size_t i = 0; outcome == 0 && i < n; i++)
+		outcome = take_title(r, field[i]);
+	if (outcome < 0)
+		return outcome;
+	cpu = find(r, ROLE_CPU);
+	if (cpu == NULL || find(r, ROLE_TIME) == NULL)
+		return wrong(r, "the first line has no column %s; columns that are not known: %s",
+			     cpu != NULL ? "time" : "cpu_cores, cpu_millicores or cpu_percent",
+			     r->f.unused);
+	/* Beside names of series it is of a range query, in cores. */
+	if (strcmp(cpu->title, "value") == 0 && find(r, ROLE_SERIES) != NULL)
+		cpu->unit = MICRO;
+	if (cpu->unit == 0)
+		return wrong(r,
+			     "column %s: percent need the number of CPUs: --cpus N; a column of "
+			     "cores is cpu_cores",
+			     cpu->title);
+	r->f.memory = find(r, ROLE_MEMORY) != NULL;
+	return 0;
+}
+
+/* --- the other lines */
 
 /* Nothing ran, or was recorded, in a gap: the sample before it holds as long as the one before. How
  * long one alone at the start holds is not known. */
@@ -152,7 +276,9 @@ static const char *place_time(struct series *s, usec_t *at)
 		return NULL;
 	last = s->samples[s->count - 1].at;
 	if (*at < last + s->left_out_usec + BACKTEST_PERIOD_USEC)
-		return "the time is not at least 0.1 s after the one before it";
+		return "the time is not at least 0.1 s after the one before it; sort by time, and "
+		       "name "
+		       "the column of several series pod, container or series";
 	*at -= s->left_out_usec;
 	if (*at - last > USEC_PER_DAY) {
 		usual = s->count > 1 ? last - s->samples[s->count - 2].at : 0;
@@ -163,115 +289,204 @@ static const char *place_time(struct series *s, usec_t *at)
 		*at = last + usual;
 	}
 	if (*at - s->samples[0].at > 366 * USEC_PER_DAY)
-		return "the time is more than 366 days after the first";
+		return "the time is more than 366 days after the first: cut the file";
 	return NULL;
 }
 
-static const char *read_cpu(const struct reader *r, struct field f, struct backtest_sample *to)
+static int take_value(struct reader *r, enum role role, char *text, uint64_t *ret)
 {
-	uint32_t cpus = r->cpus != 0 ? r->cpus : BACKTEST_CPUS_MAX;
-	uint64_t v;
+	const struct column *c = find(r, role);
+	uint64_t cpus = r->cpus != 0 ? r->cpus : BACKTEST_CPUS_MAX;
+	uint64_t most = (role == ROLE_CPU ? cpus * MICRO : MEMORY_MAX) / c->unit;
+	__int128 v;
 
-	if (!parse_micro(f, MICRO, &v))
-		return r->form == FORM_PERCENT ? "the value is not a decimal number"
-					       : "cpu_cores is not a decimal number";
-	if (r->form == FORM_PERCENT) {
-		if (v > 100 * MICRO)
-			return "the value is above 100 percent";
-		v = v * cpus / 100;
-	}
-	if (v > (uint64_t)cpus * MICRO)
-		return "cpu_cores is above the number of CPUs (--cpus N, 16 at most)";
-	to->micro_cores = v;
-	return NULL;
-}
-
-static const char *read_sample(struct reader *r, const char *line, size_t size,
-			       struct backtest_sample *to)
-{
-	struct field f[COLUMNS_MAX];
-	const char *wrong;
-
-	if (split(line, size, f) != (r->s.memory ? 3 : 2))
-		return "the number of columns is not that of the first line";
-	if (!parse_time(f[0], &to->at))
-		return "the time is not seconds or YYYY-MM-DD HH:MM:SS";
-	wrong = place_time(&r->s, &to->at);
-	if (wrong == NULL)
-		wrong = read_cpu(r, f[1], to);
-	if (wrong == NULL && r->s.memory && !parse_integer(f[2], MEMORY_MAX, &to->memory_bytes))
-		wrong = "memory_bytes is not a whole number of at most 1 PiB";
-	return wrong;
-}
-
-static int add_sample(struct reader *r, const struct backtest_sample *sample)
-{
-	if (r->s.count == r->capacity) {
-		size_t more = r->capacity != 0 ? 2 * r->capacity : 1024;
-		void *p = reallocarray(r->s.samples, more, sizeof *r->s.samples);
-
-		if (p == NULL)
-			return -ENOMEM;
-		r->s.samples = p;
-		r->capacity = more;
-	}
-	r->s.samples[r->s.count++] = *sample;
+	if (!parse_number(r, text, &v))
+		return wrong(r, "%s is not a decimal number: %s", c->title, text);
+	if (v > (__int128)most * NANO)
+		return wrong(r, "%s is above %llu, %s: %s", c->title, (unsigned long long)most,
+			     role == ROLE_CPU ? "all CPUs (--cpus N, 16 at most); is its name that "
+						"of its unit?"
+					      : "1 PiB",
+			     text);
+	*ret = (uint64_t)(v * c->unit / NANO);
 	return 0;
 }
 
-/* One line; -EBADMSG with *what. */
-static int read_line(struct reader *r, size_t number, const char *line, size_t size,
-		     const char **what)
+/* A value as tools write none. */
+static bool is_empty(const char *text)
 {
-	struct backtest_sample sample = {0};
-
-	if (size > 0 && line[size - 1] == '\r')
-		size--;
-	*what = number == 1 ? read_header(r, line, size) : read_sample(r, line, size, &sample);
-	if (*what != NULL)
-		return -EBADMSG;
-	return number == 1 ? 0 : add_sample(r, &sample);
+	return text[0] == '\0' || strcasecmp(text, "nan") == 0 || strcasecmp(text, "null") == 0 ||
+	       strcasecmp(text, "na") == 0;
 }
 
-static int read_lines(struct reader *r, const char *text, size_t size, struct series_error *e)
+/* Room for one more behind count. */
+static int grow(void *array, size_t size, size_t count, size_t *capacity)
 {
-	while (size > 0) {
-		const char *end = memchr(text, '\n', size);
-		size_t length = end != NULL ? (size_t)(end - text) : size;
-		int outcome = read_line(r, ++e->line, text, length, &e->what);
+	size_t more = *capacity != 0 ? 2 * *capacity : 16;
+	void *p = *(void **)array;
 
-		if (outcome < 0)
-			return outcome;
-		text += end != NULL ? length + 1 : length;
-		size -= end != NULL ? length + 1 : length;
-	}
-	if (r->s.count >= 2)
+	if (count < *capacity)
 		return 0;
-	e->line += r->s.lone == 0;
-	e->what = r->s.lone == 0 ? "fewer than two samples"
-				 : "the time is more than a day after the first";
-	return -EBADMSG;
+	p = reallocarray(p, more, size);
+	if (p == NULL)
+		return -ENOMEM;
+	*(void **)array = p;
+	*capacity = more;
+	return 0;
 }
 
-int series_parse(const char *text, size_t size, uint32_t cpus, struct series *ret,
-		 struct series_error *ret_e)
+static void drop_one(struct series *s)
+{
+	free(s->name);
+	free(s->samples);
+}
+
+/* Lines of one series follow each other, or those of all do so in turn. */
+static int find_series(struct reader *r, const char *name, struct series **ret)
+{
+	struct series *s;
+
+	for (size_t i = 0; i < r->f.count; i++, r->last++) {
+		r->last = r->last < r->f.count ? r->last : 0;
+		*ret = &r->f.series[r->last];
+		if (strcmp((*ret)->name, name) == 0)
+			return 0;
+	}
+	if (r->f.count == SERIES_MAX)
+		return wrong(r, "more than %d series: take some of them", SERIES_MAX);
+	if (grow(&r->f.series, sizeof *s, r->f.count, &r->f.capacity) < 0)
+		return -ENOMEM;
+	s = &r->f.series[r->f.count];
+	*s = (struct series){.name = strdup(name)};
+	if (s->name == NULL)
+		return -ENOMEM;
+	r->last = r->f.count++;
+	*ret = s;
+	return 0;
+}
+
+/* An empty cell: as in the sample before. */
+static int add_sample(struct reader *r, struct series *s, char *const cell[ROLE_COUNT], usec_t at)
+{
+	const struct backtest_sample *last = s->count > 0 ? &s->samples[s->count - 1] : NULL;
+	struct backtest_sample sample = last != NULL ? *last : (struct backtest_sample){0};
+	bool no_cpu = is_empty(cell[ROLE_CPU]);
+	bool no_memory = r->f.memory && is_empty(cell[ROLE_MEMORY]);
+	const char *why;
+	int outcome = 0;
+
+	r->f.empty += no_cpu || no_memory;
+	if (!no_cpu)
+		outcome = take_value(r, ROLE_CPU, cell[ROLE_CPU], &sample.micro_cores);
+	if (outcome == 0 && r->f.memory && !no_memory)
+		outcome = take_value(r, ROLE_MEMORY, cell[ROLE_MEMORY], &sample.memory_bytes);
+	if (outcome < 0 || (last == NULL && (no_cpu || no_memory)))
+		return outcome;
+	sample.at = at;
+	why = place_time(s, &sample.at);
+	if (why != NULL)
+		return wrong(r, "%s", why);
+	outcome = grow(&s->samples, sizeof *s->samples, s->count, &s->capacity);
+	if (outcome == 0)
+		s->samples[s->count++] = sample;
+	return outcome;
+}
+
+static int read_row(struct reader *r, char *line)
+{
+	char *field[COLUMNS_MAX], *cell[ROLE_COUNT] = {0}, name[NAME_SIZE] = "";
+	struct series *s;
+	usec_t at;
+	size_t n;
+	int outcome = split(r, line, field, &n);
+
+	if (outcome < 0)
+		return outcome;
+	if (n != r->columns)
+		return wrong(r, "%zu columns, but the first line has %zu", n, r->columns);
+	for (size_t i = 0; i < n; i++) {
+		size_t used = strlen(name);
+
+		cell[r->column[i].role] = field[i];
+		if (r->column[i].role == ROLE_SERIES)
+			snprintf(name + used, sizeof name - used, "%s%s", used > 0 ? "/" : "",
+				 field[i]);
+	}
+	if (!parse_time(r, cell[ROLE_TIME], &at))
+		return wrong(r, "%s is not seconds or YYYY-MM-DD HH:MM:SS: %s",
+			     find(r, ROLE_TIME)->title, cell[ROLE_TIME]);
+	outcome = find_series(r, name, &s);
+	return outcome == 0 ? add_sample(r, s, cell, at) : outcome;
+}
+
+/* Leaves out what is too short for a run. */
+static int finish(struct reader *r)
+{
+	struct series_file *f = &r->f;
+	size_t kept = 0, lone = 0;
+
+	for (size_t i = 0; i < f->count; i++) {
+		struct series s = f->series[i];
+
+		lone += s.lone;
+		f->series[i] = f->series[kept];
+		f->series[kept] = s;
+		kept += s.count >= 2;
+	}
+	f->too_short = f->count - kept;
+	if (kept == 0) {
+		r->e.line += lone == 0;
+		return wrong(r, lone == 0 ? "fewer than two samples"
+					  : "the time is more than a day after the first");
+	}
+	while (f->count > kept)
+		drop_one(&f->series[--f->count]);
+	return 0;
+}
+
+static int read_lines(struct reader *r, char *text)
+{
+	char *line;
+	int outcome = 0;
+
+	if (*text == '\xff' || *text == '\xfe') {
+		r->e.line = 1;
+		return wrong(r, "it is UTF-16: save it as UTF-8");
+	}
+	text += strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+	while (outcome == 0 && *text != '\0') {
+		line = strsep(&text, "\n");
+		line[strcspn(line, "\r")] = '\0';
+		r->e.line++;
+		if (r->e.line == 1)
+			outcome = read_header(r, line);
+		else if (*line != '\0')
+			outcome = read_row(r, line);
+		if (text == NULL)
+			break;
+	}
+	return outcome == 0 ? finish(r) : outcome;
+}
+
+int series_parse(char *text, uint32_t cpus, struct series_file *ret, struct series_error *ret_e)
 {
 	struct reader r = {.cpus = cpus};
-	struct series_error e = {0};
-	int outcome = read_lines(&r, text, size, &e);
+	int outcome = read_lines(&r, text);
 
-	if (outcome < 0) {
-		series_drop(&r.s);
-		if (outcome == -EBADMSG)
-			*ret_e = e;
-		return outcome;
+	if (outcome == 0) {
+		*ret = r.f;
+		return 0;
 	}
-	*ret = r.s;
-	return 0;
+	series_drop(&r.f);
+	if (outcome == -EBADMSG)
+		*ret_e = r.e;
+	return outcome;
 }
 
-void series_drop(struct series *s)
+void series_drop(struct series_file *f)
 {
-	free(s->samples);
-	*s = (struct series){0};
+	while (f->count > 0)
+		drop_one(&f->series[--f->count]);
+	free(f->series);
+	*f = (struct series_file){0};
 }

@@ -627,6 +627,18 @@ int ctl_read_file(const char *file, uint64_t max, char **ret, size_t *ret_size)
 	return r;
 }
 
+char *ctl_read_stream(FILE *f)
+{
+	char *text = NULL;
+	size_t size;
+
+	errno = 0;
+	if (getdelim(&text, &size, '\0', f) >= 0 || errno == 0)
+		return text != NULL ? text : strdup("");
+	free(text);
+	return NULL;
+}
+
 int ctl_lock(const struct ctl *c, const char *hint, struct lock *ret)
 {
 	char holder[LOCK_HOLDER_MAX], other[LOCK_HOLDER_MAX];

@@ -121,6 +121,8 @@ ctl_run_fn ctl_status, ctl_list, ctl_explain, ctl_report, ctl_pause, ctl_resume,
 /* The whole of a regular file, owned. -EISDIR, -EINVAL: not regular, -EFBIG: more than max bytes.
  */
 int ctl_read_file(const char *file, uint64_t max, char **ret, size_t *ret_size);
+/* The rest of a text, owned; NULL with errno. */
+char *ctl_read_stream(FILE *f);
 
 /* The daemon's lock; hint: what to do where another process has it. CTL_OK, or another exit status.
  */

@@ -167,11 +167,6 @@ struct course {
 	char end[HUMAN_SIZE];
 };
 
-static const char *bytes_text(double bytes, char *ret)
-{
-	return human_amount(RESOURCE_MEMORY, (uint64_t)bytes, ret);
-}
-
 static void add_point(struct course *c, size_t part, const struct recorded_point *p)
 {
 	c->use[RESOURCE_CPU][part] = fmax(c->use[RESOURCE_CPU][part], p->cores);
@@ -217,7 +212,7 @@ static struct chart chart_of(const struct course *c, enum resource r)
 		.count = PARTS,
 		.hours = c->hours,
 		.end = c->end,
-		.text = r == RESOURCE_CPU ? chart_cores : bytes_text,
+		.text = r == RESOURCE_CPU ? chart_cores : chart_bytes,
 	};
 }
 

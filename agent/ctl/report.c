@@ -351,23 +351,11 @@ cJSON *report_sum(const cJSON *all, const char *namespace)
 
 /* --- the command */
 
-static char *read_all(FILE *f)
-{
-	char *text = NULL;
-	size_t size;
-
-	errno = 0;
-	if (getdelim(&text, &size, '\0', f) >= 0 || errno == 0)
-		return text != NULL ? text : strdup("");
-	free(text);
-	return NULL;
-}
-
 static int read_file(const struct ctl *c, const char *path, cJSON *all, size_t *skipped)
 {
 	bool standard = strcmp(path, "-") == 0;
 	FILE *f = standard ? stdin : fopen(path, "re");
-	OWN(drop_free) char *text = f != NULL ? read_all(f) : NULL;
+	OWN(drop_free) char *text = f != NULL ? ctl_read_stream(f) : NULL;
 	int r = errno;
 
 	if (f != NULL && !standard)

@@ -17,6 +17,11 @@ const char *chart_cores(double cores, char *ret)
 	return ret;
 }
 
+const char *chart_bytes(double bytes, char *ret)
+{
+	return human_amount(RESOURCE_MEMORY, (uint64_t)bytes, ret);
+}
+
 /* Of the points behind one column: the highest use, the newest limit. */
 struct column {
 	double use, limit;
@@ -139,6 +144,15 @@ void chart_escape(const char *text, FILE *out)
 	}
 }
 
+static const struct {
+	const char *name, *meaning;
+} colors[] = {
+	{"use", "use"},
+	{"mean", "mean use"},
+	{"limit", "limit"},
+	{"mark", "throttled, OOM-killed"},
+};
+
 void chart_page_begin(const char *title, const char *legend, FILE *out)
 {
 	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>", out);
@@ -160,6 +174,10 @@ void chart_page_begin(const char *title, const char *legend, FILE *out)
 	chart_escape(title, out);
 	fputs("</h1>\n<p>", out);
 	chart_escape(legend, out);
+	fputs("</p>\n<p>", out);
+	for (size_t i = 0; i < ARRAY_SIZE(colors); i++)
+		fprintf(out, "<span style=\"color: var(--%s)\">&#9632;</span> %s &nbsp; ",
+			colors[i].name, colors[i].meaning);
 	fputs("</p>\n", out);
 }
 

@@ -21,6 +21,7 @@ struct chart {
 
 /* Cores as the left axis has them: "0.25". */
 const char *chart_cores(double cores, char *ret);
+const char *chart_bytes(double bytes, char *ret);
 
 /* rows: of the plot, 1 to 32; columns: of the whole line, 40 at least. ascii: no other characters.
  */

@@ -224,6 +224,7 @@ static void add_areas(struct backtest *b)
 
 static void note_point(struct backtest *b, uint64_t want_usec, uint64_t throttled)
 {
+	const struct sim *s = &b->rig.sim;
 	struct backtest_point *p =
 		&b->result.point[b->periods * BACKTEST_POINTS / b->periods_total];
 
@@ -231,7 +232,10 @@ static void note_point(struct backtest *b, uint64_t want_usec, uint64_t throttle
 	p->throttled += (uint32_t)throttled;
 	p->demand_usec += want_usec;
 	p->demand_max_usec = MAX(p->demand_max_usec, want_usec);
-	p->limit_milli += sim_milli(&b->rig.sim);
+	p->limit_milli += sim_milli(s);
+	p->memory_max_bytes = MAX(p->memory_max_bytes, sim_unreclaimable(s));
+	p->limit_bytes = s->u.limits.mem_max;
+	p->oom_kills = s->u.events.oom_kill;
 }
 
 static void run_period(struct backtest *b, uint64_t micro_cores)
@@ -276,6 +280,10 @@ bool backtest_step(struct backtest *b)
 	b->result.periods = u->nr_periods;
 	b->result.throttled_periods = u->nr_throttled;
 	b->result.oom_kills = u->events.oom_kill;
+	b->result.limit[RESOURCE_CPU] = sim_milli(&b->rig.sim);
+	b->result.limit[RESOURCE_MEMORY] = u->limits.mem_max;
+	b->result.request[RESOURCE_CPU] = b->request_milli;
+	b->result.request[RESOURCE_MEMORY] = b->request_bytes;
 	return ++b->next < b->trace->count;
 }
 

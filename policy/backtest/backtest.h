@@ -77,8 +77,10 @@ extern const char *const backtest_policy_names[BACKTEST_POLICY_COUNT];
 struct backtest_point {
 	uint32_t periods;
 	uint32_t throttled;
-	uint64_t demand_usec, demand_max_usec; /* of CPU: of all periods, of one */
-	uint64_t limit_milli;                  /* sum over the periods */
+	uint64_t demand_usec, demand_max_usec;  /* of CPU: of all periods, of one */
+	uint64_t limit_milli;                   /* sum over the periods */
+	uint64_t memory_max_bytes, limit_bytes; /* the highest use, the newest limit */
+	uint64_t oom_kills;                     /* up to its end */
 };
 
 /* What a policy cost. core_usec: microseconds of a core. */
@@ -97,6 +99,7 @@ struct backtest_result {
 	uint64_t changes_memory;
 	uint64_t changed_bytes;
 	uint64_t oom_kills;
+	uint64_t limit[RESOURCE_COUNT], request[RESOURCE_COUNT]; /* at the end */
 	struct backtest_point point[BACKTEST_POINTS];
 };
 

@@ -144,6 +144,21 @@ static void test_prometheus(void)
 		      "answer-error.json: it is not the answer of a Prometheus server");
 	check_failure("backtest " SERIES "answer-short.json", CTL_ERROR,
 		      "answer-short.json: sample ");
+	/* Two series: two runs, named by their labels. */
+	CHECK_EQ(run("backtest --cpus 8 " SERIES "answer-two.json"), CTL_OK);
+	CHECK(strstr(out_text, "answer-two.json: namespace=shop,pod=web-0: 4 samples") != NULL);
+	CHECK(strstr(out_text, "answer-two.json: namespace=shop,pod=web-1: 4 samples") != NULL);
+}
+
+/* What a spreadsheet writes, from standard input; what of it is not used is said. */
+static void test_spreadsheet(void)
+{
+	CHECK(freopen(SERIES "spreadsheet.csv", "re", stdin) != NULL);
+	CHECK_EQ(run("backtest -"), CTL_OK);
+	CHECK_STR(err_text,
+		  "-: columns that are not used: notes\n-: empty cells in 2 lines: the value "
+		  "before holds\n");
+	CHECK(strstr(out_text, "-: 5 samples, 0.1 h, 16 CPUs, seed 1\n") != NULL);
 }
 
 static void test_html(void)
@@ -152,9 +167,13 @@ static void test_html(void)
 	CHECK_STR(err_text, "");
 	CHECK(strncmp(out_text, "<!DOCTYPE html>", 15) == 0);
 	CHECK(strstr(out_text, "</body></html>\n") != NULL);
-	CHECK_EQ(count("<svg "), 2 * BACKTEST_POLICY_COUNT);
-	CHECK_EQ(count("</svg>"), 2 * BACKTEST_POLICY_COUNT);
-	CHECK_EQ(count("stroke=\"var(--limit)\""), 2 * BACKTEST_POLICY_COUNT);
+	/* Memory of one file, where a policy sizes it. */
+	CHECK_EQ(count("<svg "), 3 * BACKTEST_POLICY_COUNT - 2);
+	CHECK_EQ(count("</svg>"), 3 * BACKTEST_POLICY_COUNT - 2);
+	CHECK_EQ(count("stroke=\"var(--limit)\""), 3 * BACKTEST_POLICY_COUNT - 2);
+	CHECK(strstr(out_text, "<h3>vscaled-balanced, memory</h3>") != NULL);
+	CHECK(strstr(out_text, "&#9632;</span> mean use") != NULL);
+	CHECK(strstr(out_text, "vpa              VPA 1.8: limit = request") != NULL);
 	CHECK_EQ(count("fill=\"var(--mean)\""), 2 * BACKTEST_POLICY_COUNT);
 	CHECK_EQ(count(">0 us<"), 0);
 	CHECK_EQ(count("<script") + count("http") + count("nan") + count("inf"), 0);
@@ -175,6 +194,7 @@ static void test_gap(void)
 int main(void)
 {
 	test_prometheus();
+	test_spreadsheet();
 	test_html();
 	test_gap();
 	check_golden("backtest --cpus 8 " SERIES "ramp.csv " SERIES "percent.csv", "backtest.txt");
@@ -195,7 +215,8 @@ int main(void)
 	check_failure("backtest " SERIES "malformed.csv", CTL_ERROR,
 		      SERIES "malformed.csv:3: cpu_cores is not a decimal number");
 	check_failure("backtest " SERIES "percent.csv", CTL_ERROR,
-		      SERIES "percent.csv:1: percent need the number of CPUs: --cpus N");
+		      SERIES
+		      "percent.csv:1: column value: percent need the number of CPUs: --cpus N");
 	check_failure("backtest -o json --cpus 8 " SERIES "ramp.csv " SERIES "malformed.csv",
 		      CTL_ERROR, "malformed.csv:3:");
 	free(out_text);

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-static void check_samples(const struct series *s)
+static void check_samples(const struct series *s, bool memory)
 {
 	if (s->count < 2)
 		abort();
@@ -13,7 +13,7 @@ static void check_samples(const struct series *s)
 		const struct backtest_sample *x = &s->samples[i];
 
 		if (x->micro_cores > BACKTEST_CPUS_MAX * 1000000ULL ||
-		    (x->memory_bytes != 0 && !s->memory))
+		    (x->memory_bytes != 0 && !memory))
 			abort();
 		if (i > 0 &&
 		    (x->at < x[-1].at + BACKTEST_PERIOD_USEC || x->at - x[-1].at > USEC_PER_DAY))
@@ -24,8 +24,8 @@ static void check_samples(const struct series *s)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* A copy of exactly this size, so that one byte too far is seen. */
-	OWN(drop_free) char *text = malloc(size ? size : 1);
-	struct series s = {.count = 77};
+	OWN(drop_free) char *text = malloc(size + 1);
+	struct series_file f = {.count = 77};
 	struct series_error e = {0};
 	int r;
 
@@ -33,11 +33,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (size > 0)
 		memcpy(text, data, size);
-	r = series_parse(text, size, 4, &s, &e);
+	text[size] = '\0';
+	r = series_parse(text, 4, &f, &e);
 	if (r == 0) {
-		check_samples(&s);
-		series_drop(&s);
-	} else if (r != -EBADMSG || s.count != 77 || e.line == 0 || e.what == NULL) {
+		for (size_t i = 0; i < f.count; i++)
+			check_samples(&f.series[i], f.memory);
+		series_drop(&f);
+	} else if (r != -EBADMSG || f.count != 77 || e.line == 0 || e.what[0] == '\0') {
 		abort();
 	}
 	return 0;
