@@ -18,9 +18,9 @@
 #include "agent/manage/table.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pod_find.h"
+#include "agent/pod/pod_runtime.h"
 #include "agent/pod/pod_spec.h"
 #include "agent/pod/pods.h"
-#include "agent/pod/runtime.h"
 #include "cgroup/writer.h"
 #include <errno.h>
 

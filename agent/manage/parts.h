@@ -166,7 +166,7 @@ struct managed_drift {
 	uint64_t replaced[RESOURCE_COUNT]; /* values of external writers that vscaled replaced */
 };
 
-/* A restart for more memory. Written by agent/cluster. */
+/* A restart for more memory. Written by agent/pod (cluster_report.c). */
 struct managed_restart {
 	uint64_t oom_kills;        /* counted when it was last asked for */
 	uint64_t oom_kills_before; /* that before the last request */

@@ -666,7 +666,7 @@ void persist_forget_pod(struct records *records, const char *uid)
  * next save --- */
 
 /* So long does mode Initial wait for an answer of the API server (cluster_kin.c,
- * cluster_ask.c). */
+ * cluster_lists.c). */
 #define FACTS_WAIT_USEC (30 * USEC_PER_SEC)
 
 static usec_t later(usec_t wait_usec, usec_t now)

@@ -54,7 +54,7 @@ struct pod_life {
 	usec_t lacking_since; /* the first whole list that lacked it; 0: the last one had it */
 };
 
-/* Its requests, as they count on the node. Written by agent/cluster. */
+/* Its requests, as they count on the node. Written by cluster_room.c. */
 struct pod_room {
 	bool counted;
 	bool known;        /* else it could not be read: it may have all there is */
@@ -69,7 +69,7 @@ struct pod_room {
 	uint64_t others; /* allocated to the other pods at that time */
 };
 
-/* Its last eviction that was refused. Written by agent/cluster. */
+/* Its last eviction that was refused. Written by cluster_recreate.c. */
 struct pod_evict {
 	usec_t retry_at;
 	enum recreate_answer told; /* reported last; RECREATE_EVICT: nothing */

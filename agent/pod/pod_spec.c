@@ -17,7 +17,7 @@
 #include "agent/manage/table.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
-#include "agent/pod/runtime.h"
+#include "agent/pod/pod_runtime.h"
 #include "cgroup/writer.h"
 #include "policy/control/control.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/base/json.h"
-#include "agent/cluster/cluster.h"
 #include "agent/config/config.h"
 #include "agent/kube/model/decode.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
+#include "agent/pod/cluster.h"
 #include "agent/serve/serve.h"
 #include "policy/history/history.h"
 #include <errno.h>

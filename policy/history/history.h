@@ -125,7 +125,7 @@ void history_add_past(struct history *h, const struct tuning_history *t,
  * short. The part of the prior in a recommendation falls from all to nothing while the confidence
  * of the container's own history grows from 0 to 1000 permille. */
 
-/* Of one list (agent/cluster/cluster_kin.c). */
+/* Of one list (agent/pod/cluster_kin.c). */
 #define PRIOR_PODS_MAX 50
 
 /* All 0: nothing is known. */

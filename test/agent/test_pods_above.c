@@ -8,7 +8,7 @@ static void use(struct rig *r, uint64_t bytes, unsigned seconds)
 	r->pod[0].container[0].unit->anon_bytes = bytes;
 	for (unsigned i = 0; i < seconds; i++) {
 		rig_run(r, 1, NULL);
-		above_spec_check(&r->daemon->units); /* as agent/cluster/ does in each tick */
+		above_spec_check(&r->daemon->units); /* as agent/pod/ does in each tick */
 	}
 }
 

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "agent/cluster/cluster.h"
+#include "agent/pod/cluster.h"
 #include "test/agent/daemon_rig.h"
 #include <cjson/cJSON.h>
 #include <sys/types.h>

@@ -2,7 +2,7 @@
 /* The limits that the container runtime holds: with every update of a container it writes all of
  * them. A static CPU manager (cpuset alone) or an external resize brings the old memory limit at
  * any moment. */
-#include "agent/pod/runtime.h"
+#include "agent/pod/pod_runtime.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"

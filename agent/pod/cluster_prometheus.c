@@ -3,13 +3,13 @@
  * what a Prometheus server has recorded. Two range queries for each workload's container, one at a
  * time; nothing waits for them. */
 #include "agent/base/file.h"
-#include "agent/cluster/cluster.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
+#include "agent/pod/cluster.h"
 #include "agent/prometheus/prometheus.h"
 #include "policy/base/backoff.h"
 #include "policy/control/control.h"
@@ -32,7 +32,7 @@ struct past_entry {
 	bool used; /* a container needs it */
 };
 
-struct cluster_past {
+struct cluster_prometheus {
 	struct cluster *cluster;
 	struct kube_client *client;
 	struct kube_call *call; /* NULL: none under way */
@@ -51,7 +51,7 @@ struct cluster_past {
 
 /* ---- which containers ---- */
 
-static struct past_entry *find(const struct cluster_past *p, const char *key)
+static struct past_entry *find(const struct cluster_prometheus *p, const char *key)
 {
 	for (size_t i = 0; i < p->count; i++)
 		if (strcmp(p->entries[i].key, key) == 0)
@@ -60,7 +60,7 @@ static struct past_entry *find(const struct cluster_past *p, const char *key)
 }
 
 /* A random part of the jitter: after a roll-out all nodes ask. */
-static struct past_entry *add(struct cluster_past *p, const char *key)
+static struct past_entry *add(struct cluster_prometheus *p, const char *key)
 {
 	struct cluster *c = p->cluster;
 	usec_t most = c->config->kubernetes.start_jitter_usec;
@@ -90,7 +90,7 @@ static bool needs(const struct cluster *c, const struct managed *m)
 	       (m->control.prior_known && m->control.prior.pods == 0);
 }
 
-static void note_needs(struct cluster_past *p)
+static void note_needs(struct cluster_prometheus *p)
 {
 	struct cluster *c = p->cluster;
 
@@ -114,7 +114,7 @@ static void note_needs(struct cluster_past *p)
 	}
 }
 
-static void forget_unused(struct cluster_past *p)
+static void forget_unused(struct cluster_prometheus *p)
 {
 	for (size_t i = p->count; i > 0; i--) {
 		if (p->entries[i - 1].used)
@@ -126,7 +126,7 @@ static void forget_unused(struct cluster_past *p)
 
 /* ---- the requests ---- */
 
-static void clear(struct cluster_past *p)
+static void clear(struct cluster_prometheus *p)
 {
 	for (int r = 0; r < RESOURCE_COUNT; r++) {
 		free(p->samples[r]);
@@ -138,7 +138,7 @@ static void clear(struct cluster_past *p)
 }
 
 /* Reported again when it is another kind of failure. */
-static void failed(struct cluster_past *p, int kind, const char *what)
+static void failed(struct cluster_prometheus *p, int kind, const char *what)
 {
 	struct cluster *c = p->cluster;
 	struct past_entry *e = p->key != NULL ? find(p, p->key) : NULL;
@@ -162,7 +162,7 @@ static const struct past_series *of_need(const struct managed *m, const struct p
 }
 
 /* To every container that still needs it. */
-static void give(struct cluster_past *p)
+static void give(struct cluster_prometheus *p)
 {
 	struct cluster *c = p->cluster;
 	struct past_series series[RESOURCE_COUNT];
@@ -185,9 +185,9 @@ static void give(struct cluster_past *p)
 	}
 }
 
-static void ask(struct cluster_past *p);
+static void ask(struct cluster_prometheus *p);
 
-static void answered(struct cluster_past *p)
+static void answered(struct cluster_prometheus *p)
 {
 	struct past_entry *e = find(p, p->key);
 
@@ -207,7 +207,7 @@ static void answered(struct cluster_past *p)
 
 static void on_answer(void *arg, const struct kube_answer *a)
 {
-	struct cluster_past *p = arg;
+	struct cluster_prometheus *p = arg;
 	struct prometheus_error err = {""};
 	char text[300];
 	int r;
@@ -253,7 +253,7 @@ static const char *container_of(const char *key)
 	return slash != NULL ? slash + 1 : key;
 }
 
-static void ask(struct cluster_past *p)
+static void ask(struct cluster_prometheus *p)
 {
 	const struct config_prometheus *config = &p->cluster->config->prometheus;
 	const struct managed *m = any_of(p->cluster, p->key);
@@ -284,9 +284,9 @@ static void ask(struct cluster_past *p)
 		failed(p, r, strerror(-r));
 }
 
-void cluster_past_tick(struct cluster *c)
+void cluster_prometheus_tick(struct cluster *c)
 {
-	struct cluster_past *p = c->past;
+	struct cluster_prometheus *p = c->past;
 	struct past_entry *next = NULL;
 
 	if (p == NULL || p->call != NULL || c->wake->now < p->quiet_until)
@@ -318,7 +318,7 @@ static char *server_of(const char *url)
 	return strndup(url, length);
 }
 
-void cluster_past_start(struct cluster *c)
+void cluster_prometheus_start(struct cluster *c)
 {
 	const struct config_prometheus *from = &c->config->prometheus;
 	OWN(drop_free) char *url = from->url != NULL ? server_of(from->url) : NULL;
@@ -327,7 +327,7 @@ void cluster_past_start(struct cluster *c)
 		.ca_file = from->ca_file,
 		.token_file = from->token_file,
 	};
-	struct cluster_past *p;
+	struct cluster_prometheus *p;
 	int r;
 
 	if (from->url == NULL)
@@ -346,9 +346,9 @@ void cluster_past_start(struct cluster *c)
 	c->past = p;
 }
 
-void cluster_past_free(struct cluster *c)
+void cluster_prometheus_free(struct cluster *c)
 {
-	struct cluster_past *p = c->past;
+	struct cluster_prometheus *p = c->past;
 
 	if (p == NULL)
 		return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The cluster as a part of the loop: start, stop, the clock, the callbacks of the watch, and what
  * is shown of it. */
-#include "agent/cluster/cluster.h"
+#include "agent/pod/cluster.h"
 #include "agent/base/process.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
@@ -13,8 +13,8 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
+#include "agent/pod/pod_runtime.h"
 #include "agent/pod/pods.h"
-#include "agent/pod/runtime.h"
 #include "agent/view/view.h"
 #include "policy/base/base.h"
 #include "policy/types/reason.h"
@@ -180,7 +180,7 @@ static int parts_start(struct cluster *c, const struct kube_config *account)
 		return r;
 	kube_client_on_end(c->client, on_request_end, c);
 	c->port = kube_port_of(c->client);
-	cluster_past_start(c);
+	cluster_prometheus_start(c);
 	r = cluster_report_start(c);
 	if (r < 0)
 		return r;
@@ -236,9 +236,9 @@ void cluster_free(struct cluster *c)
 		return;
 	pods_set_hooks(c->pods, &(struct pod_hooks){0});
 	kube_watch_free(c->watch);
-	cluster_ask_free(c);
+	cluster_lists_free(c);
 	cluster_kin_free(c);
-	cluster_past_free(c);
+	cluster_prometheus_free(c);
 	cluster_recreate_free(c);
 	pods_set_reporter(c->pods, NULL);
 	reporter_free(c->reporter);
@@ -428,7 +428,7 @@ void cluster_tick(struct cluster *c, bool review)
 	cluster_room_tick(c);
 	keep_warm(c);
 	cluster_kin_tick(c);
-	cluster_past_tick(c);
+	cluster_prometheus_tick(c);
 	cluster_autoscalers_tick(c);
 	cluster_namespaces_tick(c);
 	cluster_node_tick(c);

@@ -50,7 +50,7 @@ struct recreate;
 /* What the other pods of one workload publish. */
 struct cluster_kin;
 /* What a Prometheus server is asked for. */
-struct cluster_past;
+struct cluster_prometheus;
 
 struct cluster {
 	struct pods *pods;
@@ -69,9 +69,9 @@ struct cluster {
 	struct namespace_table ranges, autoscalers[AUTOSCALER_KIND_COUNT];
 	struct cluster_kin **kin; /* owned */
 	size_t kin_count;
-	struct cluster_past *past;    /* owned; NULL: none is configured */
-	struct recreate *recreate;    /* owned; NULL: not used yet */
-	struct kube_node node_object; /* cluster_node_of() */
+	struct cluster_prometheus *past; /* owned; NULL: none is configured */
+	struct recreate *recreate;       /* owned; NULL: not used yet */
+	struct kube_node node_object;    /* cluster_node_of() */
 	struct refresh node_list;
 	struct refresh namespaces_list;
 	uint32_t namespaces_failed; /* lists, in all */
@@ -116,7 +116,7 @@ int cluster_facts(void *ctx, struct pod *p, struct reporter_view *ret);
  * answer or a refusal (bounds_due), and at each review for refusals that expire. */
 void cluster_bounds_tick(struct cluster *c, bool review);
 
-/* --- cluster_ask.c */
+/* --- cluster_lists.c */
 /* A pod is listed. Where it runs and no pod's cgroup is where the kubelet's root should be, that is
  * searched for. */
 void cluster_node_note(struct cluster *c, const struct kube_pod *pod);
@@ -147,7 +147,7 @@ void cluster_autoscalers_bound(struct cluster *c, const struct pod *p, struct po
 /* Why a request of the pod stays, borrowed; NULL: it may move. */
 const char *cluster_autoscaler_of(const struct cluster *c, enum autoscaler_kind kind,
 				  const struct pod *p, enum resource r);
-void cluster_ask_free(struct cluster *c);
+void cluster_lists_free(struct cluster *c);
 
 /* --- cluster_kin.c: containers with little history start from the other pods of their workload */
 /* After every sample. */
@@ -162,12 +162,12 @@ void cluster_kin_free(struct cluster *c);
 int cluster_kin_describe(struct cluster *c, const struct kube_pod *pod, const char *container,
 			 struct prior *ret);
 
-/* --- cluster_past.c: containers of which nothing is known, from a Prometheus server */
+/* --- cluster_prometheus.c: containers of which nothing is known, from a Prometheus server */
 /* A failure is logged, and none is asked. */
-void cluster_past_start(struct cluster *c);
+void cluster_prometheus_start(struct cluster *c);
 /* After every sample. */
-void cluster_past_tick(struct cluster *c);
-void cluster_past_free(struct cluster *c);
+void cluster_prometheus_tick(struct cluster *c);
+void cluster_prometheus_free(struct cluster *c);
 
 /* --- cluster_room.c: the requests of all pods of the node */
 void cluster_room_put(struct cluster *c, const struct kube_pod *pod);

@@ -2,7 +2,6 @@
 /* Mode InPlaceOrRecreate: evicts a pod that cannot be sized in place (policy/report/recreate.h).
  * First the pods of its workload are listed, then the workload's Lease is taken, then the eviction
  * is created; one pod at a time. */
-#include "agent/cluster/cluster.h"
 #include "agent/config/config.h"
 #include "agent/kube/model/encode.h"
 #include "agent/kube/report/reporter_answer.h"
@@ -11,6 +10,7 @@
 #include "agent/manage/messages.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
+#include "agent/pod/cluster.h"
 #include "agent/pod/pods.h"
 #include "policy/base/text.h"
 #include "policy/report/recreate.h"

@@ -5,12 +5,12 @@
  * for a resize that the kubelet defers (KEP-5836). A request is raised only if both have room.
  * A resize that the kubelet had deferred all the same is tried again when others have given up as
  * much as it lacked. */
-#include "agent/cluster/cluster.h"
 #include "agent/kube/model/pod.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/spec.h"
 #include "agent/manage/wake.h"
+#include "agent/pod/cluster.h"
 #include "agent/pod/pods.h"
 #include "policy/base/base.h"
 

@@ -3,7 +3,6 @@
  * published in their status annotations. One list per workload, without pod specs, one at a time,
  * until one has published something; the answer serves every container of the workload for a while.
  */
-#include "agent/cluster/cluster.h"
 #include "agent/config/config.h"
 #include "agent/kube/model/published.h"
 #include "agent/manage/host.h"
@@ -11,6 +10,7 @@
 #include "agent/manage/node_memory.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
+#include "agent/pod/cluster.h"
 #include "policy/base/backoff.h"
 #include "policy/control/control.h"
 #include <errno.h>

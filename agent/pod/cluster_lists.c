@@ -3,7 +3,6 @@
  * need it, LimitRanges and autoscalers; the annotations of all namespaces; the Node.
  * An answer that is of no use changes nothing that was read before; only a right to list
  * LimitRanges or autoscalers that was never there makes them none. */
-#include "agent/cluster/cluster.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
 #include "agent/manage/host.h"
@@ -11,6 +10,7 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/spec.h"
 #include "agent/manage/wake.h"
+#include "agent/pod/cluster.h"
 #include "agent/pod/pod_rule.h"
 #include "agent/pod/pods.h"
 #include "cgroup/kubepods.h"
@@ -651,7 +651,7 @@ bool cluster_node_decreases(const struct cluster *c)
 	return true;
 }
 
-void cluster_ask_free(struct cluster *c)
+void cluster_lists_free(struct cluster *c)
 {
 	free_table(&c->ranges);
 	for (size_t i = 0; i < AUTOSCALER_KIND_COUNT; i++)

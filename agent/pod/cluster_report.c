@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reports: the facts of one (the held limits, beside the pod object), the reporter's callbacks, and
  * the hooks through which the pods query it. */
-#include "agent/cluster/cluster.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
 #include "agent/manage/drift_state.h"
@@ -14,6 +13,7 @@
 #include "agent/manage/spec.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
+#include "agent/pod/cluster.h"
 #include "agent/pod/pod_recover.h"
 #include "agent/pod/pod_rule.h"
 #include "agent/pod/pods.h"
