@@ -350,6 +350,7 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 							   : STATE_CGROUP_NOT_READY);
 		return;
 	}
+	a.cpu_stood_usec = u.limits.cpu_quota_usec;
 	stuck_forget(m);
 	persist_follow(m, u.limits.cpu_period_usec);
 	if (first)

@@ -62,7 +62,8 @@ struct managed {
 struct arrival {
 	const char *cgroup;
 	const char *invocation_id;
-	uint64_t spec_milli; /* CPU limit of a pod's spec; LIMIT_MAX: none */
+	uint64_t spec_milli;     /* CPU limit of a pod's spec; LIMIT_MAX: none */
+	uint64_t cpu_stood_usec; /* quota that it was found with */
 	usec_t active_enter_usec;
 	struct unit_props props;
 };

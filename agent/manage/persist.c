@@ -422,6 +422,7 @@ static void follow_period(struct baseline *b, uint64_t period_usec)
 	b->limits.cpu_quota_usec =
 		cpu_quota_exact(limit_amount(&b->limits, RESOURCE_CPU), period_usec);
 	b->limits.cpu_period_usec = period_usec;
+	b->cpu_stood_usec = 0;
 	p = props_of_limits(&b->limits);
 	unit_props_merge(&b->props, &p, UNIT_PROP_CPU_QUOTA);
 }
@@ -457,6 +458,7 @@ void persist_baseline(struct managed *m, const struct arrival *a)
 		.unit = m->pod != NULL ? m->unit : NULL,
 		.shown = m->pod != NULL ? m->name : NULL,
 		.holder = &m->record,
+		.cpu_stood_usec = a->cpu_stood_usec,
 	};
 	int r;
 
@@ -547,6 +549,7 @@ void persist_adopted(const struct managed *m, enum resource r)
 	if (r == RESOURCE_CPU) {
 		b->limits.cpu_quota_usec = o->cpu_quota_usec;
 		b->limits.cpu_period_usec = o->cpu_period_usec;
+		b->cpu_stood_usec = 0;
 		unit_props_merge(&b->props, &stored, UNIT_PROP_CPU_QUOTA);
 	} else {
 		b->limits.mem_max = o->mem_max;

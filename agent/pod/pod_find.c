@@ -196,9 +196,7 @@ static void put_back(const struct managed *m, const struct limits *f)
 {
 	const struct tuning_memory *t = &m->config->tuning.memory;
 	const struct change steps[] = {
-		{.knob = KNOB_CPU_MAX,
-		 .to = cpu_quota_in_file(f),
-		 .period_usec = f->cpu_period_usec},
+		{.knob = KNOB_CPU_MAX, .to = f->cpu_quota_usec, .period_usec = f->cpu_period_usec},
 		{.knob = KNOB_MEM_HIGH, .to = f->mem_high, .margin_bytes = t->margin_min_bytes},
 		{.knob = KNOB_MEM_MAX, .to = f->mem_max, .margin_bytes = t->margin_min_bytes},
 	};
@@ -250,16 +248,16 @@ static void release(struct pod *p, size_t i, size_t k)
 	struct managed *owner = p->members[k].managed;
 	const struct kube_container *c = &p->spec->containers[k];
 	bool touched = m->originals.touched;
-	struct limits back;
+	struct limits back, stood;
 
 	unit_brake_off(m);
-	back = goes_back(m);
+	back = stood = goes_back(m);
 	limits_as_spec(&back, c->spec.limit[RESOURCE_CPU]);
 	if (touched && !note_originals(p, m, k, &back))
 		return; /* no memory: the next search tries again */
 	event_tell(EVENT_CGROUP_RELEASED, .who = message_who(m), .detail = c->name);
 	if (touched)
-		put_back(m, &back);
+		put_back(m, &stood);
 	/* What it ran in before does not exist any more: else it would not have been missing. */
 	if (owner != NULL)
 		managed_lost(owner);

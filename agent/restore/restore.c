@@ -396,9 +396,26 @@ static void restore_properties(struct work *w)
 		fail(w, "a drop-in could not be removed", r);
 }
 
+/* Below the least quota the original is the spec's: what stood is handed back, and where that is
+ * not known any more what PID 1 stores, which it writes at its next reload. */
+static uint64_t cpu_quota_before(const struct work *w)
+{
+	const struct baseline *b = w->target->baseline;
+	uint64_t least = cpu_quota_in_file(w->original);
+	uint64_t stored = b->props.cpu_quota_per_sec_usec;
+
+	if (w->original->cpu_quota_usec == least)
+		return least;
+	if (b->cpu_stood_usec != 0)
+		return b->cpu_stood_usec;
+	return stored == UINT64_MAX
+		       ? least
+		       : MAX(least, stored * w->original->cpu_period_usec / USEC_PER_SEC);
+}
+
 static void restore_cpu_files(struct work *w)
 {
-	int r = write_knob(w, KNOB_CPU_MAX, cpu_quota_in_file(w->original));
+	int r = write_knob(w, KNOB_CPU_MAX, cpu_quota_before(w));
 
 	if (r < 0)
 		fail(w, "cpu.max", r);
@@ -495,7 +512,7 @@ static void verify(struct work *w)
 		fail(w, "reading back", r);
 		return;
 	}
-	if (w->usage.limits.cpu_quota_usec != cpu_quota_in_file(w->original) ||
+	if (w->usage.limits.cpu_quota_usec != cpu_quota_before(w) ||
 	    w->usage.limits.cpu_burst_usec != w->original->cpu_burst_usec)
 		fail(w, "cpu.max is not the original", -EBUSY);
 	if (!w->memory_left && (w->usage.limits.mem_max != cg_mem_kept(w->original->mem_max) ||

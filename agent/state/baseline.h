@@ -41,8 +41,9 @@ struct baseline {
 	uint64_t boost_base_milli; /* the limit to return to after the startup boost in force; 0: no
 				    * boost
 				    */
-	/* What points to it, and follows it: records move when others come and go. Not stored. */
+	/* Not stored. What points to it, and follows it: records move when others come and go. */
 	struct baseline **holder;
+	uint64_t cpu_stood_usec; /* quota before the first write, in this run; 0: not known */
 };
 
 #define BASELINE_UNIT_PREFIX "unit:"

@@ -587,21 +587,37 @@ static void test_least_quota(enum cgroup_driver driver, usec_t period, bool lost
 	rig_close(&r);
 }
 
-/* Periods that a whole percent of a CPU is no whole number of microseconds of. */
+/* Periods that a whole percent of a CPU is no whole number of microseconds of. What stood is handed
+ * back: what the runtime wrote, or the least quota as PID 1 rounds it up. */
 static void test_odd_period(enum cgroup_driver driver, usec_t period, uint64_t milli)
 {
+	char path[RIG_PATH_MAX], stood[32], now[32];
+	struct rig_container *app;
 	struct rig_pod *p;
 	struct rig r;
 
 	rig_open(&r, "");
 	r.cfs_period = period;
 	p = rig_pod_add(&r, driver, "web-0");
-	rig_container_add(&r, p, "app", milli, 64 * MIB);
+	app = rig_container_add(&r, p, "app", milli, 64 * MIB);
 	p->mode = "Auto";
 	CHECK_EQ(rig_start(&r), 0);
+	snprintf(path, sizeof path, "%s/cpu.max", app->unit->cgroup);
+	fake_get(&r.tree, path, stood, sizeof stood);
 	rig_pod_put(&r, p);
 	rig_run(&r, 10, burn_1);
 	rig_run(&r, 10, burn_700);
+	CHECK(rig_cpu_milli(&r, app->unit) >= 600);
+	if (milli == 15) {
+		rig_stop(&r);
+		CHECK_EQ(rig_start(&r), 0);
+		rig_pod_put(&r, p);
+		rig_run(&r, 5, burn_700);
+	}
+	p->mode = NULL;
+	rig_pod_put(&r, p);
+	rig_run(&r, 20, burn_1);
+	CHECK_STR(fake_get(&r.tree, path, now, sizeof now), stood);
 	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED] + r.events[EVENT_DRIFT_ADOPTED] +
 			 r.events[EVENT_DRIFT_GAVE_WAY],
 		 0);
