@@ -26,7 +26,19 @@
 
 enum answer { NOT_ASKED, STORED_KNOWN, STORED_UNKNOWN };
 
-/* Who wrote a limit other than the held one, and what is done about it. */
+/* Who wrote a limit other than the held one, and what is done about it. A value that is found in a
+ * file goes through these steps, in this order:
+ *
+ *  1. memory.high by the kubelet's formula, or by PID 1 with another property: the brake is set
+ *     again (drift_high).
+ *  2. A limit where there was none is its owner's: it becomes the original (follow_new_limits).
+ *  3. Nothing is written in mode Off or paused: the value is recorded (record_external).
+ *  4. A limit whose sizing is suspended follows its writer (follow_suspended).
+ *  5. A unit's value waits for PID 1's answer about what it stores; until then a memory limit is
+ *     kept safe (ask, bound_until_answer).
+ *  6. Before the first write of vscaled the owner's value is the original (follow_owner); after it
+ *     the law of policy/laws/drift.h decides: echo, adopt, write again, suspend (resolve_all).
+ */
 
 /* --- memory.high as the kubelet writes it with an update of a container (MemoryQoS: "max", or by
  * its factor): no value of an external writer, and not reported */
@@ -270,8 +282,8 @@ static void give_way(struct external_write *l, enum resource r, const struct dri
 	yield_to(l, r);
 }
 
-/* Further values of the writer of a suspended limit stay, and systemd must not undo them. */
-static void follow_insister(struct managed *m, const struct limits *seen)
+/* Of a limit whose sizing is suspended the writer's values stay, and systemd must not undo them. */
+static void follow_suspended(struct managed *m, const struct limits *seen)
 {
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		if (!(m->control.gave_way & (1u << r)) || !unit_moved(m, r, seen))
@@ -514,7 +526,7 @@ static void resolve_laws(struct managed *m, enum answer answer, struct plan *pla
 		record_external(m, &l.seen);
 		return;
 	}
-	follow_insister(m, &l.seen);
+	follow_suspended(m, &l.seen);
 	if (answer == NOT_ASKED && !(m->originals.touched && scope_is_creating(m)) &&
 	    ask(m, &u.limits)) {
 		if (m->originals.touched)

@@ -175,8 +175,8 @@ int cpu_window_rates(struct cpu_law *c, const struct usage *u, uint64_t node_mil
 }
 
 /* True if periods ended and none of them was throttled, or if none ends because nothing runs. The
- * period in which the limit was written had its quota twice: it says nothing. */
-static bool ran_free(const struct cpu_law *c, const struct usage *u, usec_t now)
+ * period in which the limit was written had its quota twice: it proves nothing. */
+static bool ran_unthrottled(const struct cpu_law *c, const struct usage *u, usec_t now)
 {
 	const struct cpu_mark *seen = &c->seen;
 
@@ -191,7 +191,7 @@ void cpu_prove(struct cpu_law *c, const struct usage *u, uint64_t node_milli, us
 {
 	struct cpu_rates r;
 
-	if (ran_free(c, u, now) || c->burst.base.at == 0) {
+	if (ran_unthrottled(c, u, now) || c->burst.base.at == 0) {
 		window_restart(&c->burst, u, now);
 		c->burst_at = now;
 	}
@@ -228,7 +228,7 @@ static void note_throttled(const struct cpu_goal *g, struct cpu_law *c, uint64_t
 
 /* Is it chance that the limit throttles a period? Else it is a rise of the demand, and the reflex
  * finds out how far. */
-static bool expected(const struct cpu_goal *g, const struct cpu_law *c, uint64_t limit_milli)
+static bool is_by_chance(const struct cpu_goal *g, const struct cpu_law *c, uint64_t limit_milli)
 {
 	double periods = period_demand_periods(&c->spread);
 	double above_ppm =
@@ -266,7 +266,7 @@ void cpu_note_periods(const struct tuning_cpu *t, const struct cpu_goal *g, stru
 			MIN(now - last.at, periods * u->limits.cpu_period_usec));
 	/* A reading that lies across two periods can see more than the quota of one. */
 	milli = MIN(milli, limit);
-	if (throttled > 0 && expected(g, c, limit))
+	if (throttled > 0 && is_by_chance(g, c, limit))
 		period_demand_add(&c->spread, scale_permille(limit, CUT_PERMILLE), throttled,
 				  half_life, now);
 	if (periods > throttled)
@@ -286,7 +286,7 @@ uint64_t cpu_goal_limit(const struct cpu_goal *g, const struct cpu_law *c)
 bool cpu_passes(const struct cpu_goal *g, const struct cpu_law *c, uint64_t limit_milli,
 		const struct cpu_rates *since_write)
 {
-	return expected(g, c, limit_milli) &&
+	return is_by_chance(g, c, limit_milli) &&
 	       (since_write->throttle_ppm <= g->pass_ppm ||
 		since_write->throttled <= g->pass_periods) &&
 	       c->throttled_run <= g->pass_run &&

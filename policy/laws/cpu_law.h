@@ -6,6 +6,8 @@
  *    evidence_permille; from the second raise on also at most 1.9 x the average use since
  *    throttling began, as a queue that built up under the old limit throttles at limits above the
  *    demand, too.
+ *  - No raise, when the goal allows this throttling: of a limit that history says throttles this
+ *    share of the periods, a throttled period is chance (cpu_passes()).
  *  - A throttled period counts when the group used its quota before: on a host whose CPU is stolen
  *    the kernel accounts a long absence as use, and a late timer as throttled periods.
  *  - Shrink: one step down to the candidate, at most halved. Throttling undoes it at once and sets

@@ -91,19 +91,19 @@ bool ledger_before(const struct ledger_entry *a, const struct ledger_entry *b)
 	return overdraft(a) < overdraft(b);
 }
 
-static bool equals(const struct ledger_entry *a, const struct ledger_entry *b)
+static bool same_rank(const struct ledger_entry *a, const struct ledger_entry *b)
 {
 	return a->priority == b->priority && a->qos == b->qos;
 }
 
 /* How much of the limit that e waits for is kept from other: for an equal e what it needs now, for
  * a higher rank all of it. */
-static uint64_t binds(const struct ledger *l, const struct ledger_entry *e, uint64_t limit,
-		      const struct ledger_entry *other)
+static uint64_t kept_from(const struct ledger *l, const struct ledger_entry *e, uint64_t limit,
+			  const struct ledger_entry *other)
 {
 	if (!ledger_before(e, other))
 		return 0;
-	return cost(l, e, equals(e, other) ? e->urgent : limit);
+	return cost(l, e, same_rank(e, other) ? e->urgent : limit);
 }
 
 static uint64_t room(const struct ledger *l)
@@ -177,7 +177,7 @@ static struct kept_of kept_above(const struct ledger *l, uint32_t entry)
 		return k;
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct ledger_entry *e = &l->entries[i];
-		uint64_t waits = binds(l, e, MAX(e->denied, e->projected), self);
+		uint64_t waits = kept_from(l, e, MAX(e->denied, e->projected), self);
 
 		if (i == entry || waits == 0)
 			continue;
@@ -317,12 +317,12 @@ uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t desired)
 
 /* --- cancelling */
 
-/* Which entries may take how much of an unused grant. */
-enum taker {
-	TAKER_ANY,    /* all that wait, if one of them needs memory now */
-	TAKER_BEFORE, /* those that come before its holder */
-	TAKER_ABOVE,  /* those of higher rank */
-	TAKER_COUNT,
+/* Which waiting entries ask a holder for its unused grant: by this, how far it shrinks. */
+enum asker {
+	ASKER_ANY,         /* all that wait, if one of them needs memory now */
+	ASKER_BEFORE,      /* those that ledger_before() puts before the holder */
+	ASKER_HIGHER_RANK, /* those of higher priority or QoS class */
+	ASKER_COUNT,
 };
 
 /* The sum of denied limits, and the first entry that waits. */
@@ -349,25 +349,25 @@ static uint64_t cost_denied(const struct ledger *l, const struct wanted *w,
 	return takes_part(l, w, e) ? cost(l, e, w->group != 0 ? e->withheld : e->denied) : 0;
 }
 
-/* binds() for what is wanted. */
-static uint64_t binds_in(const struct ledger *l, const struct wanted *w,
-			 const struct ledger_entry *e, const struct ledger_entry *other)
+/* kept_from(), of what w asks for. */
+static uint64_t kept_from_in(const struct ledger *l, const struct wanted *w,
+			     const struct ledger_entry *e, const struct ledger_entry *other)
 {
 	if (w->group == 0)
-		return binds(l, e, e->denied, other);
-	return ledger_before(e, other) && (e->needs || !equals(e, other)) ? cost_denied(l, w, e)
-									  : 0;
+		return kept_from(l, e, e->denied, other);
+	return ledger_before(e, other) && (e->needs || !same_rank(e, other)) ? cost_denied(l, w, e)
+									     : 0;
 }
 
-/* How far a holder could shrink. What it will need or needed recently counts as used for takers
+/* How far a holder could shrink. What it will need or needed recently counts as used for claims
  * that come after it; what it grows to now also for its equals. */
-static uint64_t ledger_lowest(const struct ledger_entry *e, enum taker taker)
+static uint64_t lowest_for(const struct ledger_entry *e, enum asker asker)
 {
 	uint64_t to = MAX(MAX(e->min_limit, e->use), e->original);
 
-	if (taker <= TAKER_BEFORE)
+	if (asker <= ASKER_BEFORE)
 		to = MAX(to, e->next);
-	if (taker == TAKER_ANY)
+	if (asker == ASKER_ANY)
 		to = MAX(to, MAX(e->projected, e->recent_peak));
 	return to;
 }
@@ -390,19 +390,19 @@ static uint32_t insert(const struct ledger *l, struct ledger_ask *list, uint32_t
 	return count;
 }
 
-/* How much those takers ask of the holder. */
-static uint64_t wanted_of(const struct ledger *l, const struct wanted *w, enum taker taker,
+/* How much such askers ask of the holder. */
+static uint64_t wanted_of(const struct ledger *l, const struct wanted *w, enum asker asker,
 			  const struct ledger_entry *holder)
 {
 	uint64_t sum = 0;
 
-	if (taker == TAKER_ANY)
+	if (asker == ASKER_ANY)
 		return w->now ? w->all : 0;
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct ledger_entry *e = &l->entries[i];
 
-		if ((taker == TAKER_BEFORE || !equals(e, holder)) && takes_part(l, w, e))
-			sum += binds_in(l, w, e, holder);
+		if ((asker == ASKER_BEFORE || !same_rank(e, holder)) && takes_part(l, w, e))
+			sum += kept_from_in(l, w, e, holder);
 	}
 	return sum;
 }
@@ -414,13 +414,13 @@ static uint64_t ask_for(const struct ledger *l, const struct wanted *w,
 			const struct ledger_entry *e, uint64_t have)
 {
 	/* An entry that waits itself makes room only for those before it. */
-	enum taker taker = cost_denied(l, w, e) == 0 ? TAKER_ANY : TAKER_BEFORE;
+	enum asker asker = cost_denied(l, w, e) == 0 ? ASKER_ANY : ASKER_BEFORE;
 	uint64_t to = e->limit;
 
-	for (; taker < TAKER_COUNT; taker++) {
-		uint64_t missing = sub_sat(wanted_of(l, w, taker, e), have);
+	for (; asker < ASKER_COUNT; asker++) {
+		uint64_t missing = sub_sat(wanted_of(l, w, asker, e), have);
 		uint64_t enough = round_down(sub_sat(e->limit, missing), l->node.page_bytes);
-		uint64_t goal = MAX(enough, round_up(ledger_lowest(e, taker), l->node.page_bytes));
+		uint64_t goal = MAX(enough, round_up(lowest_for(e, asker), l->node.page_bytes));
 
 		to = MIN(to, goal);
 	}
@@ -450,14 +450,13 @@ static struct wanted ledger_wanted(const struct ledger *l, struct wanted w)
 /* Can it give anything to waiting entries? The first of them may take most. */
 static bool can_give(const struct ledger *l, const struct ledger_entry *e, const struct wanted *w)
 {
-	enum taker taker = TAKER_ANY;
+	enum asker asker = ASKER_ANY;
 
 	if (!takes_part(l, w, e))
 		return false;
-	if (binds_in(l, w, w->first, e) > 0)
-		taker = equals(w->first, e) ? TAKER_BEFORE : TAKER_ABOVE;
-	return outstanding(l, e) > 0 &&
-	       add_sat(ledger_lowest(e, taker), STEP_MIN_BYTES) <= e->limit;
+	if (kept_from_in(l, w, w->first, e) > 0)
+		asker = same_rank(w->first, e) ? ASKER_BEFORE : ASKER_HIGHER_RANK;
+	return outstanding(l, e) > 0 && add_sat(lowest_for(e, asker), STEP_MIN_BYTES) <= e->limit;
 }
 
 uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t max)

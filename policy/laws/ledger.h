@@ -4,7 +4,14 @@
  *
  * 	outstanding = sum of max(0, limit - use) over the limits that are above their original
  * 	room	    = ledger_supply() - outstanding; a grant makes outstanding grow by at most that
+ * 	rank	    = priority, then QoS class; within a rank who needs memory now, then who uses
+ * 		      least above its request
  *
+ *  - Grant: an entry gets what fits in the room that is left beside what entries before it wait
+ * for. What it does not get is stored as denied.
+ *  - Cancel: while something is denied, entries with unused grants are asked to shrink, the lowest
+ * rank first.
+ *  - A group is a cgroup above with a limit of its own: it bounds a grant as the node does.
  *  - Use is unreclaimable memory: MemAvailable still counts page cache as free, so counting it as
  * use would release a grant although no memory had been taken.
  *  - One byte above its original, all that a container does not use is outstanding.

@@ -342,8 +342,8 @@ static void turn_until_well(sd_event *event, struct watched *w, size_t count)
 		for (size_t i = 0; i < count; i++) {
 			const struct kube_watch_state *s = kube_watch_state(w[i].watch);
 
-			w[i].well |= s->synced && s->healthy &&
-				     strstr(w[i].log, "+b+c+b-uid-c") != NULL;
+			w[i].well |=
+				s->synced && s->healthy && strstr(w[i].log, "+b+c+b-uid-c") != NULL;
 			well += w[i].well;
 		}
 	}
@@ -463,7 +463,7 @@ int main(void)
 	size_t files = rig_open_files();
 
 	alarm(240);
-	fast_clock_start(60);
+	fast_clock_start(30);
 	test_good();
 	test_relist();
 	test_large();
