@@ -9,7 +9,7 @@ build=$root/build/demo
 usage()
 {
 	cat <<-E
-	usage: sudo test/demo.sh [--native|--lab|--kubernetes] [--systemd 252|257]
+	usage: sudo test/demo.sh [--native|--lab|--kubernetes|--pictures] [--systemd 252|257]
 	Installs missing packages, builds vscaled, starts two units with the wrong limits and shows how
 	vscaled moves them; clocks are shortened. Where this host runs systemd on cgroup v2 with the cpu
 	and memory controllers it happens here, in units of its own that are removed at the end, otherwise
@@ -17,6 +17,7 @@ usage()
 	  --native, --lab   here or there, whatever was found
 	  --kubernetes      in a cluster of one node instead, in the lab's virtual machine: a pod that is
 	                    annotated with kubectl, its limits, and what the API server says of it
+	  --pictures        in the lab, and make the pictures of the documents from what it printed
 	  --systemd         the lab's systemd
 	E
 }
@@ -58,10 +59,11 @@ kubernetes()
 		"${lab_options[@]}"
 }
 
-where='' lab_options=()
+where='' pictures='' lab_options=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	--native | --lab | --kubernetes) where=${1#--} ;;
+	--pictures) where=lab pictures=yes ;;
 	--systemd) lab_options+=(--systemd "${2:?}") && shift ;;
 	-h | --help) usage && exit ;;
 	*) usage >&2 && exit 2 ;;
@@ -87,4 +89,8 @@ if [ "$where" = native ]; then
 fi
 echo "demo: ${missing:-as asked}: in the lab's virtual machine, where time is counted in instructions"
 "$here/packages.sh" install lab
-exec "$here/lab.sh" run "$build/stage" "$build/out" --install none "${lab_options[@]}"
+"$here/lab.sh" run "$build/stage" "$build/out" --install none "${lab_options[@]}"
+if [ -n "$pictures" ]; then
+	build vscale-backtest
+	python3 "$here/demo/pictures.py" make "$build/agent/vscale-backtest" "$build/out"
+fi

@@ -49,10 +49,12 @@ install()
 	fi
 	echo "packages: installing ${#want[@]}: ${want[*]}"
 	export DEBIAN_FRONTEND=noninteractive
-	apt-get install -qq -y --no-install-recommends "${want[@]}" >/dev/null 2>&1 && return 0
+	# A fresh machine's own update may hold apt's lock for minutes.
+	local wait=(-o DPkg::Lock::Timeout=600)
+	apt-get "${wait[@]}" install -qq -y --no-install-recommends "${want[@]}" >/dev/null 2>&1 && return 0
 	# Stale or absent package lists: fetch them, then fail loudly if it still does not work.
 	apt-get update -qq
-	apt-get install -qq -y --no-install-recommends "${want[@]}" >/dev/null
+	apt-get "${wait[@]}" install -qq -y --no-install-recommends "${want[@]}" >/dev/null
 }
 
 [ $# -ge 1 ] || usage

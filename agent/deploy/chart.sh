@@ -21,6 +21,6 @@ C
 for overlay in "$here"/overlays/*; do
 	"$kubectl" kustomize "$overlay" >"$1/overlays/${overlay##*/}.yaml"
 done
-for component in monitoring namespaces; do
+for component in monitoring namespaces network-policy; do
 	"$kubectl" kustomize "$here/components/$component" >"$1/components/$component.yaml"
 done

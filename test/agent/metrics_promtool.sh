@@ -37,6 +37,13 @@ while read -r name; do
 		exit 1
 	}
 done <"$dir/names"
+# Each leads to a heading of the documents.
+grep -o 'runbook_url: .*' "$dir/alerts.yaml" | sort -u | while IFS=/# read -r _ _ _ folder page part; do
+	sed -n 's/^##* \(.*\)/\L\1/p' "$root/$folder/$page" | tr ' ' - | grep -qxF -- "$part" || {
+		echo "$rules: $folder/$page has no heading #$part"
+		exit 1
+	}
+done
 # The test compares annotations, too, which are prose.
 sed -i '/^ *annotations:/,/^ *- alert:/{/- alert:/!d}' "$dir/alerts.yaml"
 cp "$root/test/agent/alerts_test.yaml" "$dir/"

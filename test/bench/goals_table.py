@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of bench_goals as the tables and the plot of docs/tuning.md.
+"""Figures of bench_goals as tables. That of the means is docs/pictures/goals.txt, from which
+test/demo/pictures.py makes the plot of docs/tuning.md.
 
-usage: goals_table.py [--svg FILE] FIGURES.json
+usage: goals_table.py FIGURES.json
 FIGURES.json is of bench_goals FILE.csv=MEAN..., the series of backtests.py in its order (rates get a header line) with
 means of 0.1, 0.5, 1.5, 0.8, 1 and 0.4 cores, or of bench_goals --seeds 20.
 Prints a Markdown table per load and of the means, and below each which policies are better than a goal: less area at
@@ -58,7 +59,14 @@ def better(policies):
                 yield goal, policy, 1 - figures["slack"] / ours["slack"]
 
 
-def plot(policies, path):
+def read_table(text):
+    """The policies of a table that was printed."""
+    cells = [[c.strip() for c in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")]
+    return {row[0]: {name: float(value.replace(",", "")) for (name, _), value in zip(COLUMNS, row[1:])}
+            for row in cells[1:]}
+
+
+def plot(policies):
     """Slack over throttled periods, logarithmic; to the lower left is better."""
     width, height, left, bottom = 640, 400, 60, 50
     low, high = -3.0, 2.0
@@ -91,16 +99,11 @@ def plot(policies, path):
         out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>'
                    f'<text x="{x - 7 if left_of else x + 7:.1f}" y="{y + 14 if left_of else y + 4 if policy in OURS else y - 7:.1f}" '
                    f'text-anchor="{"end" if left_of else "start"}" fill="{colour}">{policy}</text>')
-    with open(path, "w", encoding="utf-8") as f:
-        f.write("\n".join(out) + "\n</svg>\n")
+    return "\n".join(out) + "\n</svg>\n"
 
 
 def main():
     args = sys.argv[1:]
-    svg = None
-    if len(args) == 3 and args[0] == "--svg":
-        svg = args[1]
-        args = args[2:]
     if len(args) != 1 or args[0].startswith("-"):
         sys.exit(__doc__)
     rows = read(args[0])
@@ -111,8 +114,6 @@ def main():
         table(f"{load}, {len(own)} runs" if len(own) > 1 else load, {p: mean(own, p) for p in names})
     means = {p: mean(rows, p) for p in names}
     table(f"mean of {len(rows)} runs", means)
-    if svg:
-        plot(means, svg)
 
 
 if __name__ == "__main__":

@@ -93,7 +93,11 @@ if (overlay === "auto-monitoring") {
   check("the PodMonitor selects other pods", Object.entries(monitor.selector.matchLabels).every(([k, v]) => labels[k] === v));
   same("ports", monitor.podMetricsEndpoints.map((e) => e.port), agent.ports.map((p) => p.name));
   for (const rule of find("PrometheusRule", "vscaled").spec.groups.flatMap((g) => g.rules))
-    check(`${rule.alert} does not say what to do`, rule.annotations.summary && rule.annotations.do);
+    check(`${rule.alert} does not say what to do`, rule.labels?.severity && rule.annotations.summary && rule.annotations.description && rule.annotations.runbook_url);
+  check("no dashboard for Grafana's sidecar", find("ConfigMap", "vscaled-dashboard").metadata.labels.grafana_dashboard === "1");
+  const policy = find("NetworkPolicy", "vscaled").spec;
+  check("the NetworkPolicy selects other pods", Object.entries(policy.podSelector.matchLabels).every(([k, v]) => labels[k] === v));
+  same("ports that it opens", policy.ingress.flatMap((i) => i.ports.map((e) => e.port)), agent.ports.map((p) => p.name));
 }
 // GKE admits the priority class only where a quota of that scope is; nothing else may bound the agent.
 const quota = find("ResourceQuota", "vscaled");

@@ -16,14 +16,15 @@ cp "$here/package.json" "$here"/{manifests,policy}.mjs "$modules/"
 (cd "$modules" && npm install --silent --no-audit --no-fund --ignore-scripts --no-package-lock) ||
 	skip "the schemas could not be fetched"
 
-# Components that no overlay has.
+# Components that no overlay has, and one that comes with another.
+declare -A more=([monitoring]=network-policy)
 for component in import-vpa monitoring namespaces; do
 	folder=$modules/auto-$component
 	relative=$(realpath -m --relative-to "$folder" "$deploy")
 	mkdir -p "$folder"
 	cat >"$folder/kustomization.yaml" <<-E
 		resources: [$relative/overlays/auto]
-		components: [$relative/components/$component]
+		components: [$relative/components/$component${more[$component]:+, $relative/components/${more[$component]}}]
 	E
 done
 
@@ -58,7 +59,7 @@ auto-evict	s/- pods\/eviction/- pods\/\*/
 auto-import-vpa	s/  - import$/  - explain/
 auto-import-vpa	/- vscalectl$/,/image:/s/image: .*/image: other/
 auto-monitoring	s/port: metrics/port: http/
-auto-monitoring	s/summary: An agent is not scraped./description: none/
+auto-monitoring	s/severity: warning/level: warning/
 auto-namespaces	s/- namespaces$/- nodes/
 recommend-only	s/readOnly: true/readOnly: false/
 recommend-only	s/kind: DaemonSet/kind: DaemonSets/
