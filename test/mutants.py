@@ -1,27 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plants the faults of test/mutants.txt one at a time, and says which tests catch each.
+"""Plants the faults of test/mutants.txt one at a time, and says which of their tests catch each.
 
-usage: mutants.py [--check] [--jobs N] [--out FILE] [NAME...]
-Works in a clone of the last commit, build/mutants. --check: only whether each fault still applies.
+usage: mutants.py [--check] [--all] [--jobs N] [--out FILE] [NAME...]
+Works in a clone of the last commit, build/mutants, and builds there what it runs. --check: only whether each
+fault still applies. --all: every unit, vectors and fake test, not those that the row names: minutes a fault.
 FILE gets a line for each fault, which two runs can be compared by. Exit status: 1 if a fault survives,
 2 if one does not apply or does not build.
 """
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CLONE = os.path.join(ROOT, "build", "mutants")
-LABELS = ["-L", "^(unit|vectors|fake)$", "-LE", "^(lint|full)$"]
+EVERY = ["-L", "^(unit|vectors|fake)$", "-LE", "^(lint|full)$"]
 TEST_SECONDS = 300
 
 
 def fault_of(line):
-    name, path, before, after, promise = line.split("\t")
+    name, path, before, after, tests, promise = line.split("\t")
     plain = [re.sub(r"\\(.)", lambda m: {"t": "\t", "n": "\n"}.get(m[1], m[1]), text) for text in (before, after)]
-    return {"name": name, "path": path, "before": plain[0], "after": plain[1], "promise": promise}
+    return {"name": name, "path": path, "before": plain[0], "after": plain[1], "tests": tests.split(), "promise": promise}
 
 
 def read_faults(names):
@@ -59,20 +61,23 @@ def clone():
     for command in (["fetch", "-q", ROOT, head], ["checkout", "-q", "-f", "--detach", head]):
         subprocess.run(["git", "-C", CLONE, *command], check=True)
     # A fault may leave a variable unused.
-    subprocess.run(["cmake", "--preset", "dev", "-DVSCALED_WERROR=OFF"], cwd=CLONE, check=True, stdout=subprocess.DEVNULL)
+    options = ["-DVSCALED_WERROR=OFF"] + (["-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld"] if shutil.which("ld.lld") else [])
+    subprocess.run(["cmake", "--preset", "dev", *options], cwd=CLONE, check=True, stdout=subprocess.DEVNULL)
 
 
-def failed_tests(jobs):
-    """None: it does not build."""
-    if run("cmake", "--build", "build/dev", "-j", jobs).returncode != 0:
+def failed_tests(jobs, tests):
+    """Of these, or of all: []. None: it does not build."""
+    which = ["-R", f"^({'|'.join(tests)})$"] if tests else EVERY
+    if run("cmake", "--build", "build/dev", "-j", jobs, "--target", *(tests or ["all"])).returncode != 0:
         return None
-    log = run("ctest", "--test-dir", "build/dev", *LABELS, "-j", jobs, "--timeout", str(TEST_SECONDS)).stdout
+    log = run("ctest", "--test-dir", "build/dev", "--no-tests=error", *which, "-j", jobs, "--timeout", str(TEST_SECONDS)).stdout
     return sorted(re.findall(r"^\s*\d+ - (\S+) \(", log, re.MULTILINE))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="whether each fault still applies")
+    parser.add_argument("--all", action="store_true", help="every test, not those that the row names")
     parser.add_argument("--jobs", default=str(os.cpu_count()), help="builds and tests at once (default: %(default)s)")
     parser.add_argument("--out", help="a line for each fault goes there, too")
     parser.add_argument("names", nargs="*", metavar="NAME", help="(default: all)")
@@ -82,7 +87,7 @@ def main():
     if args.check or stale:
         return stale
     clone()
-    already = failed_tests(args.jobs)
+    already = failed_tests(args.jobs, [] if args.all else sorted({test for fault in faults for test in fault["tests"]}))
     if already != []:
         print(f"without a fault: {'it does not build' if already is None else ' '.join(already) + ' failed'}")
         return 2
@@ -92,7 +97,7 @@ def main():
         text = planted(CLONE, fault)
         with open(path, "w", encoding="utf-8") as f:
             f.write(text)
-        failed = failed_tests(args.jobs)
+        failed = failed_tests(args.jobs, [] if args.all else fault["tests"])
         subprocess.run(["git", "-C", CLONE, "checkout", "-q", "--", fault["path"]], check=True)
         if failed is None:
             word, status = "does not build", 2
