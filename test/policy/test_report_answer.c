@@ -2,26 +2,6 @@
 /* The effect of answers, conditions and external resizes on the reports of a pod. */
 #include "test/policy/report_rig.h"
 
-static void test_good_resize(void)
-{
-	WITH(g)
-	{
-		accept_raise(&g);
-		CHECK(report_expects(g.s));
-		CHECK_EQ(rig_observe(&g), REPORT_CHANGE_VERIFY); /* generation, not observed yet */
-		g.f.observed_generation = 2;
-		g.f.in_progress = true;
-		CHECK_EQ(rig_observe(&g), REPORT_CHANGE_VERIFY);
-		CHECK_EQ(rig_observe(&g), 0);
-		g.f.in_progress = false;
-		g.f.echoed = true;
-		CHECK_EQ(rig_observe(&g), REPORT_CHANGE_VERIFY | REPORT_CHANGE_RATIFIED);
-		CHECK_EQ(rig_observe(&g), 0);
-		CHECK(!report_pending(g.s));
-		CHECK(!rig_decide(&g));
-	}
-}
-
 /* The watch may report the change before the answer arrives. */
 static void test_watch_before_answer(void)
 {
@@ -37,18 +17,6 @@ static void test_watch_before_answer(void)
 	}
 }
 
-/* 200 and the same generation: admission has left what stood, and the kubelet will do nothing. */
-static void test_no_op(void)
-{
-	WITH(g)
-	{
-		send_raise(&g);
-		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0),
-			 REPORT_CHANGE_VERIFY | REPORT_CHANGE_REFUSED | REPORT_CHANGE_LOWERED);
-		CHECK(!report_pending(g.s));
-	}
-}
-
 /* A server without observedGeneration (1.33): conditions and the runtime's record decide. */
 static void test_server_without_observed_generation(void)
 {
@@ -60,51 +28,6 @@ static void test_server_without_observed_generation(void)
 		CHECK(report_pending(g.s));
 		g.f.echoed = true;
 		CHECK(rig_observe(&g) & REPORT_CHANGE_RATIFIED);
-	}
-}
-
-/* A server without generations of pods (1.32). */
-static void test_server_without_generation(void)
-{
-	WITH(g)
-	{
-		g.f.generation = g.f.observed_generation = g.s->generation = 0;
-		send_raise(&g);
-		rig_store(&g);
-		g.f.generation = 0;
-		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), 0);
-		CHECK(report_expects(g.s));
-		g.f.echoed = true;
-		CHECK(rig_observe(&g) & REPORT_CHANGE_RATIFIED);
-		rig_res(&g, 0, CPU)->spec_limit = 300;
-		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
-	}
-}
-
-static void test_refused(void)
-{
-	WITH(g)
-	{
-		usec_t until;
-
-		send_raise(&g);
-		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_CPU),
-			 REPORT_CHANGE_REFUSED | REPORT_CHANGE_RETRY);
-		CHECK_EQ(report_allows(g.s, 0, RESOURCE_CPU, g.now, &until), 500);
-		CHECK_EQ(until, g.now + 3600 * S);
-		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
-		CHECK_EQ(report_allows(g.s, 7, RESOURCE_CPU, g.now, &until), LIMIT_MAX);
-		/* The rest goes without it. */
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
-		CHECK_EQ(rig_limit(&g, 0, MEM), 512 * MIB);
-		rig_accept(&g);
-		rig_echo(&g);
-		CHECK_EQ(allows(&g, CPU), 500); /* our own change is no reason to ask again */
-		g.now += 3600 * S;
-		CHECK_EQ(allows(&g, CPU), LIMIT_MAX);
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
 	}
 }
 
@@ -141,25 +64,6 @@ static void test_refused_without_a_word(void)
 	}
 }
 
-/* Memory that was refused is held above the spec: nothing may make the kubelet replay it. */
-static void test_refused_memory_blocks_replays(void)
-{
-	WITH(g)
-	{
-		send_raise(&g);
-		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
-		g.c[0].use_bytes = 400 * MIB;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_UNSAFE);
-		g.c[0].use_bytes = 100 * MIB; /* it shrank: the spec's own value is no danger */
-		rig_set_held(&g, 0, MEM, 256 * MIB);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
-		CHECK_EQ(rig_after(&g, 0, MEM), 256 * MIB);
-	}
-}
-
 static void test_no_decrease_is_learnt(void)
 {
 	WITH(g)
@@ -176,36 +80,6 @@ static void test_no_decrease_is_learnt(void)
 		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
 		CHECK_EQ(rig_after(&g, 0, MEM), 256 * MIB);
 		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
-	}
-}
-
-/* A kubelet that may fail on a decrease: nothing goes below what it has carried out. What it has
- * not is taken back. */
-static void test_no_decrease_by_kubelet(void)
-{
-	WITH(g)
-	{
-		g.f.no_decrease = true;
-		rig_set_held(&g, 0, MEM, 200 * MIB);
-		g.now += 60 * S;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_DECREASE);
-		CHECK(report_ahead(&g.t, &g.n, &g.f, g.now) < g.t.ahead_usec);
-		rig_set_held(&g, 0, CPU, 900);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g)); /* CPU is not held back */
-		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
-		CHECK_EQ(rig_after(&g, 0, MEM), 256 * MIB);
-		rig_res(&g, 0, MEM)->reported = 240 * MIB;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 240 * MIB);
-		g.f.restoring = true;
-		rig_res(&g, 0, MEM)->original_limit = 128 * MIB;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 240 * MIB);
-		g.f.no_decrease = false;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 128 * MIB);
 	}
 }
 
@@ -263,20 +137,6 @@ static void test_slow_down(void)
 	}
 }
 
-/* No answer, but the resize was stored: it is ours, not a user's. */
-static void test_lost_answer(void)
-{
-	WITH(g)
-	{
-		send_raise(&g);
-		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_FAILED, 0), REPORT_CHANGE_RETRY);
-		rig_store(&g);
-		CHECK_EQ(rig_observe(&g), REPORT_CHANGE_VERIFY);
-		CHECK(report_expects(g.s));
-		CHECK(rig_echo(&g) & REPORT_CHANGE_RATIFIED);
-	}
-}
-
 static void test_users_resize(void)
 {
 	WITH(g)
@@ -323,37 +183,15 @@ static void test_users_resize(void)
 	}
 }
 
-static void test_users_resize_ends_refusals(void)
-{
-	WITH(g)
-	{
-		send_raise(&g);
-		rig_answer(&g, REPORT_ANSWER_REFUSED, 0);
-		rig_res(&g, 1, CPU)->spec_limit = 700;
-		g.f.generation++;
-		rig_observe(&g);
-		CHECK_EQ(allows(&g, CPU), LIMIT_MAX);
-		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
-	}
-}
-
 int main(void)
 {
-	test_good_resize();
 	test_watch_before_answer();
-	test_no_op();
 	test_server_without_observed_generation();
-	test_server_without_generation();
-	test_refused();
 	test_refused_without_a_word();
-	test_refused_memory_blocks_replays();
 	test_no_decrease_is_learnt();
-	test_no_decrease_by_kubelet();
 	test_conflict();
 	test_gone_and_forbidden();
 	test_slow_down();
-	test_lost_answer();
 	test_users_resize();
-	test_users_resize_ends_refusals();
 	return check_result();
 }

@@ -98,43 +98,6 @@ static bool grow_a_second(struct report_rig *g, bool error)
 	return true;
 }
 
-/* The kubelet may carry out what it has deferred, or failed to write, at any later time: the spec
- * is never below use, and growth that ends at twice the original costs few requests. */
-static void test_pending_stays_above_use(bool error, unsigned requests_max)
-{
-	WITH(g)
-	{
-		unsigned requests = 0;
-		uint64_t first;
-
-		g.f.guaranteed = true;
-		for (size_t i = 0; i < RIG_CONTAINERS * RESOURCE_COUNT; i++) {
-			struct report_resource *x =
-				rig_res(&g, i / RESOURCE_COUNT, i % RESOURCE_COUNT);
-
-			x->spec_request = x->original_request = x->spec_limit;
-		}
-		g.f.observed_generation = ++g.f.generation;
-		rig_observe(&g);
-		lead(&g, 300 * MIB, 10 * MIB);
-		first = rig_res(&g, 0, MEM)->spec_limit;
-		for (unsigned i = 0; i < 900; i++) {
-			requests += grow_a_second(&g, error);
-			CHECK(rig_res(&g, 0, MEM)->spec_limit >= g.c[0].use_bytes);
-			if (error)
-				CHECK_EQ(rig_res(&g, 0, MEM)->spec_limit, first);
-		}
-		CHECK_EQ(g.c[0].use_bytes, 512 * MIB);
-		CHECK(report_lead_denied(g.s, g.now));
-		CHECK(requests <= requests_max);
-		/* The kubelet has room: it writes the spec as it is. */
-		g.f.pending_deferred = g.f.progress_error = false;
-		rig_echo(&g);
-		CHECK(!report_lead_denied(g.s, g.now));
-		CHECK(rig_res(&g, 0, MEM)->spec_limit >= g.c[0].use_bytes);
-	}
-}
-
 /* Requests that the server refuses in so many seconds. */
 static unsigned refuse_all(struct report_rig *g, bool deferred, unsigned seconds)
 {
@@ -162,26 +125,6 @@ static void test_server_refuses_cut(bool deferred)
 		CHECK(refuse_all(&g, deferred, 60) <= 3);
 		CHECK(report_lead_denied(g.s, g.now));
 		CHECK(refuse_all(&g, deferred, 3600) <= 6);
-	}
-}
-
-/* The kubelet has denied the headroom, use nears the spec, and the server takes no higher limit. */
-static void test_server_refuses_least(void)
-{
-	WITH(g)
-	{
-		lead(&g, 300 * MIB, 10 * MIB);
-		for (unsigned i = 0; i < 9; i++) {
-			g.now += S;
-			pend(&g, true, RESOURCES_MEMORY);
-			if (rig_decide(&g))
-				rig_accept(&g);
-		}
-		CHECK(report_lead_denied(g.s, g.now));
-		rig_set_held(&g, 0, MEM, 512 * MIB);
-		grow(&g, 360 * MIB, 10 * MIB);
-		CHECK_EQ(refuse_all(&g, true, 60), 1);
-		CHECK(refuse_all(&g, true, 3600) <= 12);
 	}
 }
 
@@ -251,34 +194,6 @@ static void test_cpu_may_be_the_cause(bool deferred, uint32_t named)
 				rig_accept(&g);
 		}
 		CHECK(report_lead_denied(g.s, g.now));
-	}
-}
-
-/* The owner's CPU request is Deferred: a smaller value of ours would not help, and no request is
- * sent. */
-static void test_owner_is_deferred(void)
-{
-	WITH(g)
-	{
-		lead(&g, 300 * MIB, 10 * MIB);
-		rig_res(&g, 1, CPU)->spec_limit = rig_res(&g, 1, CPU)->spec_request = 64000;
-		g.f.generation++;
-		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
-		for (unsigned i = 0; i < 3; i++) {
-			CHECK(!report_lead_denied(g.s, g.now));
-			g.now += 3 * S;
-			pend(&g, true, RESOURCES_CPU);
-			CHECK(!rig_decide(&g));
-		}
-		CHECK(report_lead_denied(g.s, g.now));
-		/* The owner gives up. */
-		rig_res(&g, 1, CPU)->spec_limit = 500;
-		rig_res(&g, 1, CPU)->spec_request = 200;
-		g.f.generation++;
-		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
-		g.f.pending_deferred = false;
-		rig_echo(&g);
-		CHECK(!report_lead_denied(g.s, g.now));
 	}
 }
 
@@ -384,13 +299,6 @@ static void owner_waits_first(bool deferred, bool error, uint32_t resources)
 	}
 }
 
-static void test_owner_was_deferred_before(void)
-{
-	owner_waits_first(true, false, RESOURCES_CPU);
-	owner_waits_first(false, false, RESOURCES_CPU);
-	owner_waits_first(false, true, 0);
-}
-
 /* A value withdrawn to what the kubelet holds ends the condition, but not the pause. */
 static void test_pause_outlives_condition(void)
 {
@@ -451,21 +359,16 @@ int main(void)
 {
 	test_kubelet_refuses_headroom(true);
 	test_kubelet_refuses_headroom(false);
-	test_pending_stays_above_use(false, 8);
-	test_pending_stays_above_use(true, 0);
 	test_server_refuses_cut(true);
 	test_server_refuses_cut(false);
-	test_server_refuses_least();
 	test_stuck_without_growth(true);
 	test_stuck_without_growth(false);
 	test_cpu_may_be_the_cause(true, 0);
 	test_cpu_may_be_the_cause(true, RESOURCES_CPU);
 	test_cpu_may_be_the_cause(false, 0);
-	test_owner_is_deferred();
 	test_owners_memory_is_deferred();
 	test_cut_waits_for_its_answer(true);
 	test_cut_waits_for_its_answer(false);
-	test_owner_was_deferred_before();
 	test_pause_outlives_condition();
 	test_new_life_finds_headroom();
 	return check_result();

@@ -12,37 +12,6 @@ static void refuse(struct report_rig *g)
 	rig_answer(g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
 }
 
-/* By the server: until less is accepted, or it is refused for good. */
-static void test_by_the_server(uint32_t refusals)
-{
-	WITH(g)
-	{
-		grow(&g, 250 * MIB, 10 * MIB);
-		CHECK(!report_lead_tried(g.s, g.now));
-		for (uint32_t i = 0; i < refusals; i++) {
-			refuse(&g);
-			CHECK_EQ(report_lead_tried(g.s, g.now), i < LEAD_CUTS_MAX);
-			CHECK_EQ(report_lead_denied(g.s, g.now), i >= LEAD_CUTS_MAX);
-		}
-		if (refusals > LEAD_CUTS_MAX) {
-			CHECK(!rig_decide(&g));
-			continue;
-		}
-		CHECK(rig_decide(&g));
-		rig_accept(&g);
-		CHECK(!report_lead_tried(g.s, g.now));
-		CHECK(!report_lead_denied(g.s, g.now));
-		rig_echo(&g);
-		grow(&g, rig_res(&g, 0, MEM)->spec_limit - 8 * MIB, 10 * MIB);
-		g.now += 10 * S;
-		CHECK(rig_decide(&g));
-		CHECK(g.d.patch.leads);
-		rig_sent(&g);
-		/* After a refusal it may be the next that is refused. */
-		CHECK_EQ(report_lead_tried(g.s, g.now), refusals > 0);
-	}
-}
-
 /* By the kubelet: while there are cuts left, whether or not one is under way. */
 static void test_by_the_kubelet(void)
 {
@@ -69,37 +38,6 @@ static void test_by_the_kubelet(void)
 	}
 }
 
-/* Growth that has ended is not held for longer than a refusal of headroom counts. */
-static void test_ends(void)
-{
-	WITH(g)
-	{
-		grow(&g, 170 * MIB, 10 * MIB);
-		refuse(&g);
-		CHECK(!rig_decide(&g)); /* a quarter is not due yet */
-		g.now += 600 * S - 1;
-		CHECK(report_lead_tried(g.s, g.now));
-		g.now++;
-		CHECK(!report_lead_tried(g.s, g.now));
-	}
-}
-
-/* The brake holds growth below the spec: that it stands still does not keep less from being tried.
- */
-static void test_held_at_the_brake(void)
-{
-	WITH(g)
-	{
-		grow(&g, 170 * MIB, 10 * MIB);
-		refuse(&g);
-		grow(&g, 256 * MIB * 95 / 100 - MIB, 0);
-		CHECK(!rig_decide(&g)); /* it has ended */
-		g.c[0].growing = true;
-		CHECK(rig_decide(&g));
-		CHECK(g.d.patch.leads);
-	}
-}
-
 /* What is tried has resourceVersion: a request without an answer cannot be stored late, over a
  * limit that is higher. After a conflict there is no time for another one. */
 static void test_is_exact(void)
@@ -122,93 +60,9 @@ static void test_is_exact(void)
 	}
 }
 
-/* The node has no room for a higher memory request: the limit needs none, and leads. */
-static void test_refused_request(void)
-{
-	WITH(g)
-	{
-		g.f.controlled = CONTROLLED_REQUESTS_AND_LIMITS;
-		rig_res(&g, 0, MEM)->request = 192 * MIB;
-		rig_res(&g, 0, MEM)->request_since = 1;
-		g.now += 600 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_request(&g, 0, MEM), 192 * MIB);
-		rig_accept(&g);
-		g.now += S;
-		g.f.observed_generation = g.f.generation;
-		g.f.pending_infeasible = true;
-		CHECK(rig_observe(&g) & REPORT_CHANGE_REFUSED);
-		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
-		g.now += 10 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_request(&g, 0, MEM), 128 * MIB);
-		rig_accept(&g);
-		g.f.pending_infeasible = false;
-		rig_echo(&g);
-		grow(&g, 250 * MIB, 10 * MIB);
-		g.now += S;
-		CHECK(rig_decide(&g));
-		CHECK(g.d.patch.leads);
-		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(250 * MIB) + 600 * MIB);
-	}
-}
-
-/* The former spec is refused: until it is sent again leads are sent all the same. */
-static void test_former_spec_is_refused(void)
-{
-	WITH(g)
-	{
-		accept_raise(&g);
-		g.now += S;
-		g.f.observed_generation = g.f.generation;
-		g.f.pending_infeasible = true;
-		CHECK(rig_observe(&g) & REPORT_CHANGE_REFUSED);
-		g.now += 10 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
-		rig_sent(&g);
-		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_CPU);
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_WAIT);
-		g.c[1].use_bytes = 250 * MIB;
-		g.c[1].slope_bps = 10 * MIB;
-		for (uint32_t i = 0; i <= LEAD_CUTS_MAX; i++)
-			refuse(&g);
-		CHECK(!rig_decide(&g));
-		CHECK(report_lead_denied(g.s, g.now));
-	}
-}
-
-/* A raise was refused, and the owner changes CPU: memory is held until more is accepted. */
-static void test_owner_changes_cpu(void)
-{
-	WITH(g)
-	{
-		send_raise(&g);
-		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
-		CHECK_EQ(allows(&g, MEM), 256 * MIB);
-		rig_res(&g, 1, CPU)->spec_limit = 700;
-		g.f.generation++;
-		rig_observe(&g);
-		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
-		CHECK(report_lead_tried(g.s, g.now));
-		grow(&g, 250 * MIB, 10 * MIB);
-		CHECK(rig_decide(&g));
-		rig_accept(&g);
-		CHECK(!report_lead_tried(g.s, g.now));
-	}
-}
-
 int main(void)
 {
-	for (uint32_t refusals = 1; refusals <= LEAD_CUTS_MAX + 1; refusals++)
-		test_by_the_server(refusals);
 	test_by_the_kubelet();
-	test_ends();
-	test_held_at_the_brake();
 	test_is_exact();
-	test_refused_request();
-	test_former_spec_is_refused();
-	test_owner_changes_cpu();
 	return check_result();
 }

@@ -37,20 +37,6 @@ static void test_at_once_and_hourly(void)
 	}
 }
 
-/* What grows to the end of what it may hold grows at that moment. */
-static void test_growing(void)
-{
-	WITH(g)
-	{
-		full(&g);
-		g.c[0].growing = true;
-		g.c[0].slope_bps = 10 * MIB;
-		rig_res(&g, 0, MEM)->ceiling = 1024 * MIB;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 768 * MIB);
-	}
-}
-
 static void test_only_up(void)
 {
 	WITH(g)
@@ -111,65 +97,6 @@ static void test_earlier_life(void)
 	}
 }
 
-static void test_refused(void)
-{
-	WITH(g)
-	{
-		full(&g);
-		CHECK(rig_decide(&g));
-		rig_sent(&g);
-		CHECK(rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY) &
-		      REPORT_CHANGE_REFUSED);
-		g.now += HOUR - S;
-		CHECK(!rig_decide(&g));
-		g.now += 2 * S;
-		CHECK(rig_decide(&g));
-	}
-}
-
-/* Answers that prove that nothing was done: the next one does not wait for the hour. */
-static void test_not_done(void)
-{
-	static const enum report_answer_kind kinds[] = {
-		REPORT_ANSWER_CONFLICT,    REPORT_ANSWER_SLOW_DOWN, REPORT_ANSWER_FORBIDDEN,
-		REPORT_ANSWER_UNSUPPORTED, REPORT_ANSWER_FAILED, /* may have been done */
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		WITH(g)
-		{
-			full(&g);
-			CHECK(rig_decide(&g));
-			rig_sent(&g);
-			rig_answer(&g, kinds[i], 0);
-			g.now += 11 * 60 * S;
-			CHECK_EQ(rig_decide(&g), kinds[i] != REPORT_ANSWER_FAILED);
-		}
-}
-
-/* What was done stays booked, whatever becomes of a later request that does not name it. */
-static void test_not_done_later(void)
-{
-	WITH(g)
-	{
-		struct report_patch other = {.count = 1, .leads = true};
-
-		g.now += 2 * HOUR;
-		full(&g);
-		CHECK(rig_decide(&g));
-		rig_accept(&g);
-		rig_echo(&g);
-		other.item[0] = (struct report_item){.container = 1, .limits = RESOURCES_MEMORY};
-		other.item[0].limit[MEM] = 300 * MIB;
-		report_sent(g.s, &g.f, &other, g.now);
-		rig_answer(&g, REPORT_ANSWER_SLOW_DOWN, 0);
-		rig_set_held(&g, 0, MEM, 768 * MIB);
-		rig_res(&g, 0, MEM)->restart_to = 1152 * MIB;
-		g.now += 11 * 60 * S;
-		CHECK(!rig_decide(&g));
-	}
-}
-
 static void test_guaranteed(void)
 {
 	WITH(g)
@@ -221,28 +148,6 @@ static void test_infeasible(void)
 	}
 }
 
-/* The kubelet has begun: the container is restarted, or will be, and going back would restart it
- * once more. Deferred may still be done. */
-static void test_not_sent_back(void)
-{
-	WITH(g)
-	{
-		full(&g);
-		CHECK(rig_decide(&g));
-		rig_accept(&g);
-		g.f.observed_generation = g.f.generation;
-		g.f.pending_deferred = true;
-		rig_observe(&g);
-		g.now += 60 * S;
-		CHECK(!rig_decide(&g));
-		g.f.pending_deferred = false;
-		g.f.progress_error = true;
-		rig_observe(&g);
-		g.now += 60 * S;
-		CHECK(!rig_decide(&g));
-	}
-}
-
 /* What the kubelet has is not known to an agent that was started again: any value may restart it.
  */
 static void test_infeasible_earlier_life(void)
@@ -267,16 +172,11 @@ static void test_infeasible_earlier_life(void)
 int main(void)
 {
 	test_at_once_and_hourly();
-	test_growing();
 	test_only_up();
 	test_not_allowed();
 	test_earlier_life();
-	test_refused();
-	test_not_done();
-	test_not_done_later();
 	test_guaranteed();
 	test_infeasible();
-	test_not_sent_back();
 	test_infeasible_earlier_life();
 	return check_result();
 }

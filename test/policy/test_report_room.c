@@ -38,23 +38,6 @@ static void test_takes_what_fits(void)
 		}
 }
 
-/* Both containers want 600m more: together they take no more than there is. */
-static void test_containers_share(void)
-{
-	WITH(g)
-	{
-		want_more(&g);
-		rig_set_held(&g, 1, CPU, 900);
-		rig_res(&g, 1, CPU)->request = 800;
-		g.now += 60 * S;
-		bound(&g, 700, 0);
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_request(&g, 0, CPU) + rig_request(&g, 1, CPU), 400 + 700);
-		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
-		CHECK_EQ(rig_limit(&g, 1, CPU), 900);
-	}
-}
-
 /* A request alone waits, says why, and goes out when there is room. */
 static void test_request_waits(void)
 {
@@ -78,25 +61,6 @@ static void test_request_waits(void)
 		bound(&g, 0, 0);
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_request(&g, 0, CPU), 100);
-	}
-}
-
-/* The originals of a lowered request are a raise like any other; their limits are not. */
-static void test_restore(void)
-{
-	WITH(g)
-	{
-		g.f.restoring = true;
-		g.f.active = false;
-		rig_res(&g, 0, CPU)->spec_limit = 300;
-		rig_res(&g, 0, CPU)->spec_request = 50;
-		g.f.generation++;
-		g.s->ours = true;
-		rig_observe(&g);
-		bound(&g, 100, 0);
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
-		CHECK_EQ(rig_request(&g, 0, CPU), 150);
 	}
 }
 
@@ -265,10 +229,8 @@ static void test_guaranteed(void)
 int main(void)
 {
 	test_takes_what_fits();
-	test_containers_share();
 	test_swaps();
 	test_request_waits();
-	test_restore();
 	for (enum how how = DEFERRED; how <= QUOTA; how++)
 		test_refused_request_alone(how);
 	test_refused_limit();

@@ -53,100 +53,6 @@ static void test_any_is_stored_late(uint64_t slope, uint64_t faster)
 	       (unsigned long long)(slope / MIB), (unsigned long long)(faster / MIB), count);
 }
 
-/* An owner's value of the same time is the owner's. */
-static void test_owner_beside_them(void)
-{
-	WITH(g)
-	{
-		uint64_t limit[FAILS_FOR];
-		size_t count = fail(&g, 10 * MIB, MIB, limit);
-
-		rig_res(&g, 0, MEM)->spec_limit = limit[count - 1] - MIB;
-		g.f.generation++;
-		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
-	}
-}
-
-/* Where a limit cannot be lowered again, headroom does not double. */
-static void test_final(void)
-{
-	WITH(g)
-	{
-		uint64_t limit[FAILS_FOR], last = 0;
-		size_t count;
-
-		g.n.no_decrease_until = UINT64_MAX;
-		count = fail(&g, 10 * MIB, 0, limit);
-		CHECK(count > 1);
-		last = limit[count - 1];
-		CHECK(last <=
-		      scale_permille(g.c[0].use_bytes, 1100) + 200 * MIB + PAGE_DEFAULT_BYTES);
-	}
-}
-
-/* Nor above what the container can use. */
-static void test_ceiling(void)
-{
-	WITH(g)
-	{
-		uint64_t limit[FAILS_FOR];
-
-		rig_res(&g, 0, MEM)->ceiling = 2 * GIB;
-		CHECK_EQ(limit[fail(&g, 20 * MIB, 0, limit) - 1], 2 * GIB);
-	}
-}
-
-/* The first request of a growth is stored over the limit of a later one: the next lead does not
- * wait, as it does after a raise. */
-static void test_over_a_higher_one(void)
-{
-	WITH(g)
-	{
-		uint64_t late;
-
-		grow(&g, 230 * MIB, 5 * MIB);
-		CHECK(rig_decide(&g));
-		late = rig_limit(&g, 0, MEM);
-		rig_sent(&g);
-		rig_answer(&g, REPORT_ANSWER_FAILED, 0);
-		for (uint64_t use = 230 * MIB; use < late - 30 * MIB; use += 5 * MIB) {
-			grow(&g, use, 5 * MIB);
-			if (!rig_decide(&g))
-				continue;
-			rig_accept(&g);
-			rig_echo(&g);
-		}
-		CHECK(rig_res(&g, 0, MEM)->spec_limit > late);
-		rig_res(&g, 0, MEM)->spec_limit = late;
-		g.f.generation++;
-		g.f.echoed = false;
-		CHECK(!(rig_observe(&g) & REPORT_CHANGE_FOREIGN));
-		CHECK(rig_decide(&g));
-		CHECK(rig_limit(&g, 0, MEM) > late);
-	}
-}
-
-/* It was stored, as the watch shows: no lead follows what had no answer, but the first of a growth.
- */
-static void test_stored_without_an_answer(void)
-{
-	WITH(g)
-	{
-		g.t.first_ahead_usec = report_tuning_default.first_ahead_usec;
-		rig_set_held(&g, 0, MEM, 320 * MIB);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
-		rig_sent(&g);
-		rig_store(&g);
-		rig_answer(&g, REPORT_ANSWER_FAILED, 0);
-		rig_echo(&g);
-		g.now += 10 * S;
-		grow(&g, 300 * MIB, 10 * MIB);
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 330 * MIB + 200 * MIB);
-	}
-}
-
 /* An owner lowers what a lead has raised, and the container grows on. */
 static void lowered_by_owner(struct report_rig *g, size_t i, uint64_t to)
 {
@@ -223,10 +129,5 @@ int main(void)
 	test_any_is_stored_late(500 * MIB, 0);
 	test_any_is_stored_late(10 * MIB, MIB);
 	test_any_is_stored_late(10 * MIB, 10 * MIB);
-	test_owner_beside_them();
-	test_final();
-	test_ceiling();
-	test_over_a_higher_one();
-	test_stored_without_an_answer();
 	return check_result();
 }

@@ -2,31 +2,6 @@
 /* Which values stand in a resize: requests, classes, what is never reported, rounding. */
 #include "test/policy/report_rig.h"
 
-static void test_restart_container(void)
-{
-	WITH(g)
-	{
-		rig_res(&g, 0, CPU)->restart = true;
-		rig_set_held(&g, 0, CPU, 900);
-		g.now += 600 * S;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_NONE);
-		/* Memory that is held above its spec and may not be reported: nothing may replay
-		 * it. */
-		rig_res(&g, 0, CPU)->restart = false;
-		rig_res(&g, 1, MEM)->restart = true;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_after(&g, 1, MEM), 256 * MIB);
-		rig_set_held(&g, 1, MEM, 400 * MIB);
-		g.c[1].use_bytes = 250 * MIB;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_UNSAFE);
-		g.c[1].use_bytes = 380 * MIB;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_UNSAFE);
-	}
-}
-
 /* A CPU limit raised in start-up is sent when it still holds five minutes after it. */
 static void test_startup(void)
 {
@@ -46,55 +21,6 @@ static void test_startup(void)
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
-	}
-}
-
-static void test_limits_only_keeps_requests(void)
-{
-	WITH(g)
-	{
-		rig_res(&g, 0, CPU)->request = 400;
-		rig_set_held(&g, 0, CPU, 100);
-		g.now += 600 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_request(&g, 0, CPU), 0);
-		CHECK_EQ(rig_limit(&g, 0, CPU), 200);
-	}
-}
-
-static void test_requests_and_limits(void)
-{
-	WITH(g)
-	{
-		g.f.controlled = CONTROLLED_REQUESTS_AND_LIMITS;
-		rig_res(&g, 0, CPU)->request = 700;
-		rig_set_held(&g, 0, CPU, 900);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_request(&g, 0, CPU), 700);
-		rig_res(&g, 0, CPU)->request = 1200; /* never above the limit */
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_request(&g, 0, CPU), 900);
-		/* No request before: none after. */
-		rig_res(&g, 0, CPU)->spec_request = 0;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_request(&g, 0, CPU), 0);
-		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
-	}
-}
-
-static void test_requests_only(void)
-{
-	WITH(g)
-	{
-		g.f.controlled = CONTROLLED_REQUESTS;
-		rig_res(&g, 0, CPU)->request = 300;
-		rig_set_held(&g, 0, CPU, 900);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
-		CHECK_EQ(rig_request(&g, 0, CPU), 300);
-		CHECK_EQ(rig_after(&g, 0, MEM), 256 * MIB);
 	}
 }
 
@@ -156,65 +82,6 @@ static void make_guaranteed(struct report_rig *g, enum controlled_values control
 
 			x->spec_request = x->original_request = x->spec_limit;
 		}
-}
-
-/* The request moves along with what is sent: the class allows nothing else. */
-static void test_guaranteed_moves(void)
-{
-	WITH(g)
-	{
-		make_guaranteed(&g, CONTROLLED_REQUESTS_AND_LIMITS);
-		CHECK(!rig_decide(&g));
-		rig_set_held(&g, 0, CPU, 900);
-		rig_set_held(&g, 1, MEM, 200 * MIB);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
-		CHECK_EQ(rig_request(&g, 0, CPU), 900);
-		CHECK_EQ(rig_limit(&g, 1, MEM), 200 * MIB);
-		CHECK_EQ(rig_request(&g, 1, MEM), 200 * MIB);
-		/* Room in the body goes to both as well. */
-		g.c[0].use_bytes = 250 * MIB;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 275 * MIB);
-		CHECK_EQ(rig_request(&g, 0, MEM), 275 * MIB);
-		/* Requests alone would make another class of it. */
-		g.f.controlled = CONTROLLED_REQUESTS;
-		CHECK(!rig_decide(&g));
-	}
-}
-
-/* LimitsOnly: CPU lives in the cgroup alone, whatever it is held at and for how long. */
-static void test_guaranteed_cpu(void)
-{
-	WITH(g)
-	{
-		make_guaranteed(&g, CONTROLLED_LIMITS);
-		for (uint64_t milli = 600; milli > 100; milli -= 100) {
-			rig_set_held(&g, 0, CPU, milli);
-			g.now += 600 * S;
-			CHECK(!rig_decide(&g));
-			CHECK_EQ(g.d.block, REPORT_BLOCK_NONE);
-			CHECK_EQ(g.d.write[CPU], 0);
-		}
-		/* Nor along with memory. */
-		rig_set_held(&g, 0, CPU, 900);
-		rig_set_held(&g, 0, MEM, 300 * MIB);
-		g.now += 600 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
-		CHECK_EQ(rig_request(&g, 0, CPU), 0);
-		/* What an earlier version or another mode left in the spec goes back. */
-		rig_res(&g, 0, MEM)->held = 256 * MIB;
-		rig_res(&g, 0, CPU)->spec_limit = rig_res(&g, 0, CPU)->spec_request = 700;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
-		CHECK_EQ(rig_request(&g, 0, CPU), 500);
-		/* systemd's whole percents are no difference. */
-		rig_res(&g, 0, CPU)->spec_limit = rig_res(&g, 0, CPU)->spec_request = 833;
-		rig_res(&g, 0, CPU)->original_request = 840;
-		CHECK(!rig_decide(&g));
-	}
 }
 
 /* LimitsOnly: memory above the spec goes out with its request; both come back, and no further. */
@@ -294,48 +161,12 @@ static void test_burstable_stays_burstable(void)
 	}
 }
 
-static void test_no_limit_stays_no_limit(void)
-{
-	WITH(g)
-	{
-		rig_res(&g, 0, CPU)->spec_limit = LIMIT_MAX;
-		rig_set_held(&g, 0, CPU, 900);
-		g.now += 600 * S;
-		CHECK(!rig_decide(&g));
-	}
-}
-
-static void test_rounding(void)
-{
-	WITH(g)
-	{
-		rig_res(&g, 0, CPU)->spec_limit = 833;
-		rig_set_held(&g, 0, CPU, 840); /* systemd keeps whole percents */
-		g.now += 3600 * S;
-		CHECK(!rig_decide(&g));
-		rig_set_held(&g, 0, CPU, 995);
-		rig_set_held(&g, 0, MEM, 300 * MIB + 1);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, CPU), 1000);
-		CHECK_EQ(rig_limit(&g, 0, MEM), 300 * MIB + PAGE_DEFAULT_BYTES);
-	}
-}
-
 int main(void)
 {
-	test_restart_container();
 	test_startup();
-	test_limits_only_keeps_requests();
-	test_requests_and_limits();
-	test_requests_only();
 	test_request_alone();
-	test_guaranteed_moves();
-	test_guaranteed_cpu();
 	test_guaranteed_memory();
 	test_guaranteed_mixed();
 	test_burstable_stays_burstable();
-	test_no_limit_stays_no_limit();
-	test_rounding();
 	return check_result();
 }

@@ -37,5 +37,3 @@ void run_decay_checkpoints(const char *dir);
 void run_decay_reload_percentiles(const char *dir);
 void run_e2e_input(const char *dir);
 void run_e2e_recommendation(const char *dir);
-/* vectors_unit.c */
-void run_unit_test_vectors(const char *dir);
