@@ -58,26 +58,6 @@ static void test_quota(void)
 	crig_close(&c);
 }
 
-/* A LimitRange that came after it was asked for: 403 again, and the same end. */
-static void test_late_range(void)
-{
-	crig_open(&c, NULL, NULL);
-	crig_pod(&c, DRIVER_SYSTEMD, "web-0", AUTO);
-	crig_start(&c);
-	CHECK(crig_until(&c, 20, burn_50, knows_ranges));
-	cJSON_Delete(crig_ask(&c, "POST", "/api/v1/namespaces/default/limitranges",
-			      "{\"apiVersion\":\"v1\",\"kind\":\"LimitRange\",\"metadata\":{"
-			      "\"name\":\"all\"},\"spec\":{\"limits\":[{\"type\":\"Container\","
-			      "\"max\":{\"cpu\":\"400m\"}}]}}"));
-	CHECK(crig_until(&c, 60, burn_699, is_refused));
-	CHECK(crig_until(&c, 10, burn_699, cpu_is_back));
-	rig_run(&c.rig, 40, burn_699);
-	CHECK(cpu_is_back(&c));
-	CHECK_EQ(crig_requests(&c, "/resize", 403), 1);
-	CHECK_EQ(crig_events(&c, "ResizeRefused"), 1);
-	crig_close(&c);
-}
-
 /* A LimitRange for the sum of the pod's containers is kept without a refusal. */
 static void test_pod_range(void)
 {
@@ -534,7 +514,6 @@ static void test_kubelet_fails(const char *node, bool lowered)
 int main(void)
 {
 	test_quota();
-	test_late_range();
 	test_pod_range();
 	test_infeasible();
 	test_infeasible_again();
