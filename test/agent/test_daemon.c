@@ -109,69 +109,6 @@ static void write_file(struct rig *r, const char *file, const char *text)
 	fake_put(&r->tree, path, text);
 }
 
-static void test_insisting_writer_wins(void)
-{
-	struct rig r;
-	struct rig_unit *u;
-
-	rig_open(&r, "units:\n  - match: a.service\n");
-	u = rig_add(&r, "a.service", 200, 64 * MIB);
-	CHECK_EQ(rig_start(&r), 0);
-	rig_run(&r, 10, step_burn_800);
-	for (int i = 0; i < 4; i++) {
-		write_file(&r, "cpu.max", "30000 100000\n");
-		rig_run(&r, 6, step_burn_800);
-		CHECK_EQ(rig_cpu_milli(&r, u) > 300, i < 3);
-	}
-	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 3);
-	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 1);
-	CHECK_EQ(managed_state(r.daemon->units.items[0]), UNIT_GAVE_WAY);
-	rig_run(&r, 30, step_burn_800);
-	CHECK_EQ(rig_cpu_milli(&r, u), 300);
-	rig_close(&r);
-}
-
-static void test_owner_is_adopted(void)
-{
-	struct rig r;
-	struct rig_unit *u;
-
-	rig_open(&r, "units:\n  - match: a.service\n");
-	u = rig_add(&r, "a.service", 200, 64 * MIB);
-	CHECK_EQ(rig_start(&r), 0);
-	rig_run(&r, 10, step_burn_800);
-	/* systemctl set-property a.service CPUQuota=150% */
-	u->props.cpu_quota_per_sec_usec = 1500 * USEC_PER_MSEC;
-	rig_realise(&r, u);
-	rig_run(&r, 5, step_burn_800);
-	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 1);
-	CHECK_EQ(rig_cpu_milli(&r, u), 1500);
-	CHECK_EQ(r.daemon->units.items[0]->control.resource[RESOURCE_CPU].original, 1500);
-	CHECK_EQ(r.daemon->records.baselines.items[0].limits.cpu_quota_usec, 150000);
-	rig_close(&r);
-}
-
-static void test_restart_of_the_daemon_keeps_all(void)
-{
-	struct rig r;
-	struct rig_unit *u;
-	uint64_t cpu, samples;
-
-	rig_open(&r, "units:\n  - match: a.service\n");
-	u = rig_add(&r, "a.service", 200, 64 * MIB);
-	CHECK_EQ(rig_start(&r), 0);
-	rig_run(&r, 60, step_burn_800);
-	cpu = rig_cpu_milli(&r, u);
-	samples = r.daemon->units.items[0]->control.history.samples;
-	rig_stop(&r);
-	CHECK_EQ(rig_start(&r), 0);
-	rig_run(&r, 5, step_burn_800);
-	CHECK_EQ(rig_cpu_milli(&r, u), cpu);
-	CHECK(r.daemon->units.items[0]->control.history.samples >= samples);
-	CHECK_EQ(r.daemon->units.items[0]->control.resource[RESOURCE_CPU].original, 200);
-	rig_close(&r);
-}
-
 static void test_unit_that_vanishes(void)
 {
 	struct rig r;
@@ -369,9 +306,6 @@ int main(void)
 	test_oversized_unit_sinks_and_restores();
 	test_off_writes_nothing();
 	test_reload_of_pid1_changes_nothing();
-	test_insisting_writer_wins();
-	test_owner_is_adopted();
-	test_restart_of_the_daemon_keeps_all();
 	test_unit_that_vanishes();
 	test_bad_config_on_reload();
 	test_clock_that_jumps();

@@ -152,7 +152,9 @@ static void test_repeated_cpu_limit(void)
 	for (int i = 0; i < 4; i++) {
 		rig_put(&r, u, "cpu.max", "30000 100000\n");
 		rig_run(&r, 6, step_busy);
+		CHECK_EQ(rig_cpu_milli(&r, u) > 300, i < 3);
 	}
+	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 3);
 	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 1);
 	while (u->anon_bytes < 200 * MIB && r.kills == 0) {
 		rig_grow(&r, u, 5 * MIB);
@@ -202,6 +204,7 @@ static void test_owner_sets_both(void)
 	u->props.mem_max = 200 * MIB;
 	rig_realise(&r, u);
 	rig_run(&r, 5, step_idle);
+	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 2);
 	CHECK_EQ(r.daemon->records.baselines.items[0].limits.cpu_quota_usec, 50000);
 	CHECK_EQ(r.daemon->records.baselines.items[0].limits.mem_max, 200 * MIB);
 	CHECK_EQ(r.daemon->records.baselines.items[0].props.mem_max, 200 * MIB);

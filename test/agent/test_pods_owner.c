@@ -56,31 +56,6 @@ static void test_owner_resizes(enum cgroup_driver driver, bool echo_first)
 	rig_close(&r);
 }
 
-/* The kubelet has no room for it: nothing is adopted before it has. */
-static void test_deferred(void)
-{
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
-	struct kube_pod *spec;
-
-	rig_pod_put(&r, p);
-	rig_run(&r, 5, pods_burn_20);
-	p->container[0].spec.limit[RESOURCE_CPU] = 1500;
-	p->generation++;
-	rig_pod_put(&r, p);
-	spec = rig_pod_spec(&r, p);
-	spec->pending = RESIZE_DEFERRED;
-	pods_put(&r.daemon->pods, spec);
-	rig_run(&r, 20, pods_burn_20);
-	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
-	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, 200);
-	rig_pod_put(&r, p);
-	rig_run(&r, 1, pods_burn_20);
-	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 1500);
-	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, 1500);
-	rig_close(&r);
-}
-
 /* Resized while the daemon was stopped: detected by the record of originals. */
 static void test_resized_meanwhile(bool ratified)
 {
@@ -314,25 +289,6 @@ static void test_owner_value_written_before(void)
 	rig_close(&r);
 }
 
-/* The spec does not explain the external value: put back three times, then left, and suspended. */
-static void test_repeated_external_writes(void)
-{
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
-	struct rig_container *app = &p->container[0];
-
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_800);
-	for (int i = 0; i < 4; i++) {
-		rig_put(&r, app->unit, "cpu.max", "30000 100000\n");
-		rig_run(&r, 6, pods_burn_800);
-		CHECK_EQ(rig_cpu_milli(&r, app->unit) > 300, i < 3);
-	}
-	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 1);
-	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_GAVE_WAY);
-	rig_close(&r);
-}
-
 /* Values that the runtime has recorded are not counted, however often it writes them. */
 static void test_runtime_replays(enum cgroup_driver driver)
 {
@@ -353,52 +309,6 @@ static void test_runtime_replays(enum cgroup_driver driver)
 	}
 	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 0);
 	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 0);
-	rig_close(&r);
-}
-
-static void test_annotation_removed(enum cgroup_driver driver)
-{
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, driver, "");
-
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_800);
-	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
-	p->mode = NULL;
-	rig_pod_put(&r, p);
-	rig_run(&r, 5, pods_burn_20);
-	pods_check_originals(&r, p);
-	CHECK_EQ(r.events[EVENT_UNIT_UNMANAGED], 2);
-	/* app and the pod, each once. */
-	CHECK_EQ(r.events[EVENT_RESTORED], 2);
-	CHECK_EQ(r.daemon->pods.count, 0);
-	CHECK_EQ(r.daemon->units.count, 0);
-	CHECK_EQ(r.daemon->records.baselines.count, 0);
-	rig_run(&r, 10, pods_burn_800);
-	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
-	rig_close(&r);
-}
-
-static void test_mode_off_from_auto(enum cgroup_driver driver)
-{
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, driver, "");
-
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_800);
-	p->mode = "Off";
-	rig_pod_put(&r, p);
-	rig_run(&r, 5, pods_burn_800);
-	pods_check_originals(&r, p);
-	/* It is still read, and has no record of originals. */
-	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_MANAGED);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.rule.mode, MODE_OFF);
-	CHECK_EQ(r.daemon->records.baselines.count, 0);
-	p->mode = "Auto";
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_800);
-	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
-	CHECK(!r.below);
 	rig_close(&r);
 }
 
@@ -644,19 +554,15 @@ int main(void)
 		test_owner_resizes(driver, true);
 		test_own_report_comes_back(driver);
 		test_runtime_replays(driver);
-		test_annotation_removed(driver);
-		test_mode_off_from_auto(driver);
 		test_name_comes_again(driver);
 		test_daemon_comes_back(driver);
 	}
 	test_owner_takes_memory_in_use();
-	test_deferred();
 	test_resized_meanwhile(false);
 	test_resized_meanwhile(true);
 	test_lead_before_adoption();
 	test_lower_limit_of_ours();
 	test_owner_value_written_before();
-	test_repeated_external_writes();
 	test_handed_back_when_it_fits();
 	return check_result();
 }
