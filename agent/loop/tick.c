@@ -15,6 +15,7 @@
 #include "agent/manage/reader.h"
 #include "agent/manage/table.h"
 #include "agent/manage/wake.h"
+#include "agent/pod/cluster.h"
 #include "agent/recorder/recorder.h"
 #include "cgroup/levels.h"
 #include <errno.h>

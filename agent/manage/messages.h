@@ -42,13 +42,6 @@ void message_stray(const char *unit, enum restore_outcome outcome);
 void message_config_errors(const char *file, const struct config_errors *errors, bool kept);
 void message_unsupported(const char *what, const char *hint, int error);
 
-/* Containers that use more memory than their spec allows: found at each sample, and reported. */
-void above_spec_check(struct unit_table *t);
-/* The brake has ended while the runtime might still write a limit below use. */
-void above_spec_not_held(struct managed *m);
-/* By how many bytes use is above the spec; 0: it is not. */
-uint64_t above_spec_bytes(const struct managed *m);
-
 /* Memory that the node did not have: text, journal message and Event. */
 #define DENIED_TEXT_BYTES 512
 /* Writes what the node did not have, with figures; false: no increase was denied lately. */

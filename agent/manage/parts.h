@@ -54,7 +54,8 @@ struct managed_recording {
 	usec_t interesting; /* last time it was throttled, near its memory limit or changed */
 };
 
-/* What was reported and has not ended. Written by agent/manage (messages.c, oom.c). */
+/* What was reported and has not ended. Written by agent/manage (messages.c, oom.c), above_*: by
+ * agent/pod (cluster_above.c). */
 struct managed_reported {
 	usec_t above_since; /* since when more is in use than its spec allows; 0: it is not */
 	bool above;

@@ -99,8 +99,6 @@ void pod_scan_again(struct pod *p)
 
 void pod_warn(const struct pod *p, const char *reason, const char *action, const char *text)
 {
-	const struct pod_hooks *h = &p->pods->hooks;
-
-	if (h->note != NULL)
-		h->note(h->ctx, p, "Warning", reason, action, text);
+	if (p->pods->hooks.warn != NULL)
+		p->pods->hooks.warn(p, reason, action, text);
 }

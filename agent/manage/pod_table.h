@@ -10,6 +10,7 @@
 #include "policy/report/recreate.h"
 #include "policy/report/rollout.h"
 
+struct cluster;
 struct managed;
 struct pod;
 struct pod_bounds;
@@ -17,24 +18,16 @@ struct pod_report;
 struct reporter;
 struct pods;
 struct records;
-struct report_view;
-struct status_view;
 struct unit_table;
 
-/* Calls to the code that reports to the API server. Every one may be NULL. */
+/* Calls to the pods' side of the API server. Every one may be NULL: there is none. */
 struct pod_hooks {
-	void *ctx;
-	/* An Event for the pod: type Normal or Warning. */
-	void (*note)(void *ctx, const struct pod *p, const char *type, const char *reason,
-		     const char *action, const char *text);
+	/* An Event for the pod, of type Warning. */
+	void (*warn)(const struct pod *p, const char *reason, const char *action, const char *text);
 	/* Does a VerticalPodAutoscaler size it? */
-	bool (*autoscaled)(void *ctx, const struct pod *p);
+	bool (*autoscaled)(const struct pod *p);
 	/* LimitRanges of the namespace, and what the API server refused: into b. */
-	void (*bounds)(void *ctx, const struct pod *p, const char *container, struct pod_bounds *b);
-	/* Where its report stands; *ret has no report yet. */
-	void (*view)(void *ctx, const struct pod *p, struct report_view *ret);
-	/* operation and cluster of the status. */
-	void (*status)(void *ctx, struct status_view *v);
+	void (*bounds)(const struct pod *p, const struct kube_container *c, struct pod_bounds *b);
 };
 
 /* One container of the spec. */
@@ -122,6 +115,7 @@ struct pods {
 	const struct pid1 *pid1;
 	struct inotify *inotify;
 	struct records *records;
+	struct cluster *cluster; /* borrowed; NULL: there is no API server */
 	struct pod_hooks hooks;
 	struct reporter *reporter; /* borrowed; NULL: nothing is reported */
 	struct pod **entries;      /* owned: every pod of the node */

@@ -163,7 +163,6 @@ void pod_set_bounds(struct managed *m)
 {
 	const struct kube_pod *s = m->pod->spec;
 	const struct kube_container *c = pod_spec_of(m);
-	const struct pod_hooks *h = &m->pod->pods->hooks;
 	struct pod_bounds b = {0};
 
 	if (c == NULL)
@@ -194,8 +193,8 @@ void pod_set_bounds(struct managed *m)
 	}
 	b.resource[RESOURCE_CPU].admin = m->config->kubernetes.cpu_milli;
 	b.resource[RESOURCE_MEMORY].admin = m->config->kubernetes.mem_bytes;
-	if (h->bounds != NULL)
-		h->bounds(h->ctx, m->pod, c->name, &b);
+	if (m->pod->pods->hooks.bounds != NULL)
+		m->pod->pods->hooks.bounds(m->pod, c, &b);
 	control_set_pod(&m->control, &b);
 }
 

@@ -234,7 +234,8 @@ void cluster_free(struct cluster *c)
 {
 	if (c == NULL)
 		return;
-	pods_set_hooks(c->pods, &(struct pod_hooks){0});
+	c->pods->cluster = NULL;
+	c->pods->hooks = (struct pod_hooks){0};
 	kube_watch_free(c->watch);
 	cluster_lists_free(c);
 	cluster_kin_free(c);
@@ -475,14 +476,18 @@ static const enum report_view_state states[REPORT_BLOCK_COUNT] = {
 	[REPORT_BLOCK_DECREASE] = REPORT_VIEW_CGROUP_ONLY,
 };
 
-void cluster_hook_view(void *ctx, const struct pod *p, struct report_view *ret)
+void cluster_report_view(const struct pod *p, struct report_view *ret)
 {
-	const struct cluster *c = ctx;
+	const struct cluster *c = p->pods->cluster;
 	const struct kube_pod *pod = p->spec;
-	usec_t sent = reporter_sent_at(p->report);
-	const char *refusal = reporter_refusal(p->report);
-	usec_t ahead = reporter_ahead(c->reporter, pod, c->wake->now);
+	const char *refusal;
+	usec_t sent, ahead;
 
+	if (c == NULL)
+		return;
+	sent = reporter_sent_at(p->report);
+	refusal = reporter_refusal(p->report);
+	ahead = reporter_ahead(c->reporter, pod, c->wake->now);
 	ret->state = states[reporter_block(p->report)];
 	if (ret->state != REPORT_VIEW_NONE)
 		ret->detail = reporter_block_text(p->report);
@@ -506,9 +511,8 @@ void cluster_hook_view(void *ctx, const struct pod *p, struct report_view *ret)
 				ret->autoscaler[r] = cluster_autoscaler_of(c, kind, p, r);
 }
 
-void cluster_hook_status(void *ctx, struct status_view *v)
+void cluster_status(const struct cluster *c, struct status_view *v)
 {
-	struct cluster *c = ctx;
 	const struct kube_watch_state *w = kube_watch_state(c->watch);
 	const struct kube_client_counters *n = kube_client_counters(c->client);
 	const char *trouble = c->host->name_wrong  ? "no pod of this node's name runs here: "

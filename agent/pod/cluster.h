@@ -104,10 +104,10 @@ void cluster_check(struct cluster *c);
 /* After every sample. */
 void cluster_tick(struct cluster *c, bool review);
 
-/* Hooks of the pods. */
-void cluster_hook_view(void *ctx, const struct pod *p, struct report_view *ret);
-void cluster_hook_status(void *ctx, struct status_view *v);
-bool cluster_hook_autoscaled(void *ctx, const struct pod *p);
+/* Where the pod's report stands; *ret has no report yet, nor where there is no API server. */
+void cluster_report_view(const struct pod *p, struct report_view *ret);
+/* operation and cluster of the status. */
+void cluster_status(const struct cluster *c, struct status_view *v);
 
 /* --- cluster_report.c */
 int cluster_report_start(struct cluster *c);
@@ -142,6 +142,8 @@ void cluster_range_bound(struct cluster *c, const struct pod *p, const struct ku
 void cluster_namespaces_tick(struct cluster *c);
 /* After every sample: autoscalers. Requests that one of them depends on stay, and what it sets. */
 void cluster_autoscalers_tick(struct cluster *c);
+/* Does a VerticalPodAutoscaler size it? */
+bool cluster_autoscaled(const struct pod *p);
 /* Sets b->requests_stay, b->limits_frozen and what follows from them; the rest of b is filled. */
 void cluster_autoscalers_bound(struct cluster *c, const struct pod *p, struct pod_bounds *b);
 /* Why a request of the pod stays, borrowed; NULL: it may move. */
@@ -183,6 +185,15 @@ void cluster_room_gone(struct cluster *c, const char *uid);
 void cluster_room_list_end(struct cluster *c);
 /* After every sample. */
 void cluster_room_tick(struct cluster *c);
+
+/* --- cluster_above.c */
+/* Pods' containers that use more memory than their spec allows: found at each sample, and reported.
+ */
+void above_spec_check(struct unit_table *t);
+/* The brake has ended while the runtime might still write a limit below use. */
+void above_spec_not_held(struct managed *m);
+/* By how many bytes use is above the spec; 0: it is not. */
+uint64_t above_spec_bytes(const struct managed *m);
 
 /* --- cluster_recreate.c: evictions, in mode InPlaceOrRecreate */
 /* At each review. */

@@ -539,12 +539,11 @@ const char *cluster_autoscaler_of(const struct cluster *c, enum autoscaler_kind 
 			 : NULL;
 }
 
-bool cluster_hook_autoscaled(void *ctx, const struct pod *p)
+bool cluster_autoscaled(const struct pod *p)
 {
-	const struct cluster *c = ctx;
 	const struct kube_pod *pod = p->spec;
 	const struct namespace_entry *e =
-		find(&c->autoscalers[AUTOSCALER_VERTICAL], pod->namespace);
+		find(&p->pods->cluster->autoscalers[AUTOSCALER_VERTICAL], pod->namespace);
 	bool any = false;
 
 	for (enum resource r = 0; e != NULL && r < RESOURCE_COUNT; r++)

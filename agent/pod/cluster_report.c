@@ -429,11 +429,6 @@ int cluster_facts(void *ctx, struct pod *p, struct reporter_view *ret)
 
 /* --- the reporter's callbacks --- */
 
-static struct managed *member_of(const struct pod *p, size_t container)
-{
-	return container < p->spec->container_count ? p->members[container].managed : NULL;
-}
-
 static void note(struct cluster *c, const struct kube_pod *pod, const char *type,
 		 const char *reason, const char *action, const char *text)
 {
@@ -441,14 +436,13 @@ static void note(struct cluster *c, const struct kube_pod *pod, const char *type
 		      c->wake->now_real);
 }
 
-/* The reporter's signature. NOLINTNEXTLINE(readability-function-size) */
 static void on_refused(void *ctx, struct pod *p, size_t container, enum resource resource,
-		       uint64_t ceiling, usec_t, const char *text)
+		       const char *text)
 {
 	struct cluster *c = ctx;
-	struct managed *m = member_of(p, container);
+	struct managed *m =
+		container < p->spec->container_count ? p->members[container].managed : NULL;
 
-	(void)ceiling; /* asked for by the bounds */
 	daemon_wake(c->wake);
 	c->bounds_due = true;
 	/* Called for every value that the refusal bounds: one refusal is one Event. */
@@ -474,14 +468,6 @@ static void on_verify(void *ctx, struct pod *p)
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		if (p->members[i].managed != NULL)
 			drift_request_check(p->members[i].managed);
-}
-
-static void on_write(void *, struct pod *p, size_t container, enum resource)
-{
-	struct managed *m = member_of(p, container);
-
-	if (m != NULL)
-		drift_request_check(m);
 }
 
 struct changes_text {
@@ -619,14 +605,12 @@ static void on_unsent(void *, struct pod *p)
 }
 
 /* After an external change of the spec no earlier refusal holds. */
-static void on_foreign(void *ctx, struct pod *p, size_t container, uint32_t)
+static void on_foreign(void *ctx, struct pod *p)
 {
-	struct managed *m = member_of(p, container);
 	struct cluster *c = ctx;
 
 	c->bounds_due = true;
-	if (m != NULL)
-		pod_bound_all(m->pod);
+	pod_bound_all(p);
 }
 
 static void on_ratified(void *ctx, struct pod *p, uint64_t generation)
@@ -700,10 +684,9 @@ static void on_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
 
 /* --- hooks of the pods --- */
 
-static void hook_note(void *ctx, const struct pod *p, const char *type, const char *reason,
-		      const char *action, const char *text)
+static void hook_warn(const struct pod *p, const char *reason, const char *action, const char *text)
 {
-	note(ctx, p->spec, type, reason, action, text);
+	note(p->pods->cluster, p->spec, "Warning", reason, action, text);
 }
 
 /* NULL: not known, or without effect. */
@@ -742,11 +725,10 @@ void cluster_bounds_tick(struct cluster *c, bool review)
 	}
 }
 
-static void hook_bounds(void *ctx, const struct pod *p, const char *container, struct pod_bounds *b)
+static void hook_bounds(const struct pod *p, const struct kube_container *k, struct pod_bounds *b)
 {
-	struct cluster *c = ctx;
+	struct cluster *c = p->pods->cluster;
 	const struct namespace_entry *known = range_of(c, p);
-	const struct kube_container *k = kube_pod_container(p->spec, container);
 	size_t i = (size_t)(k - p->spec->containers);
 
 	cluster_autoscalers_bound(c, p, b);
@@ -797,7 +779,6 @@ int cluster_report_start(struct cluster *c)
 		.facts = cluster_facts,
 		.refused = on_refused,
 		.verify = on_verify,
-		.write = on_write,
 		.sending = on_sending,
 		.unsent = on_unsent,
 		.ratified = on_ratified,
@@ -815,13 +796,7 @@ int cluster_report_start(struct cluster *c)
 	if (r < 0)
 		return r;
 	pods_set_reporter(c->pods, c->reporter);
-	pods_set_hooks(c->pods, &(struct pod_hooks){
-					.ctx = c,
-					.note = hook_note,
-					.autoscaled = cluster_hook_autoscaled,
-					.bounds = hook_bounds,
-					.view = cluster_hook_view,
-					.status = cluster_hook_status,
-				});
+	c->pods->cluster = c;
+	c->pods->hooks = (struct pod_hooks){hook_warn, cluster_autoscaled, hook_bounds};
 	return 0;
 }

@@ -214,7 +214,7 @@ void pod_apply_rules(struct pod *p)
 {
 	const struct kube_pod *s = p->spec;
 	const struct pod_hooks *h = &p->pods->hooks;
-	bool autoscaled = h->autoscaled != NULL && h->autoscaled(h->ctx, p);
+	bool autoscaled = h->autoscaled != NULL && h->autoscaled(p);
 	struct annotation_input input = pod_annotations(p->pods, s);
 	OWN(annotation_drop) struct annotation_settings *settings = NULL;
 	struct annotation_error error = {""};

@@ -220,11 +220,6 @@ void pods_init(struct pods *pods, struct unit_table *units)
 	};
 }
 
-void pods_set_hooks(struct pods *pods, const struct pod_hooks *to)
-{
-	pods->hooks = *to;
-}
-
 void pods_set_reporter(struct pods *pods, struct reporter *to)
 {
 	for (size_t i = 0; i < pods->count; i++) {

@@ -8,14 +8,12 @@
 struct kube_namespaces;
 struct kube_pod;
 struct pod;
-struct pod_hooks;
 struct pods;
 struct reporter;
 struct unit_table;
 
 /* Empty; with the parts that the table of units uses. */
 void pods_init(struct pods *pods, struct unit_table *units);
-void pods_set_hooks(struct pods *pods, const struct pod_hooks *to);
 /* What reports them, borrowed; NULL: nothing does, and what it keeps of each pod is freed. */
 void pods_set_reporter(struct pods *pods, struct reporter *to);
 

@@ -13,6 +13,7 @@
 #include "agent/manage/reader.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/metrics_server.h"
+#include "agent/pod/cluster.h"
 #include "agent/serve/show.h"
 #include "agent/units/lifecycle.h"
 #include "agent/view/view.h"
@@ -178,8 +179,8 @@ void serve_status(void *ctx, struct status_view *ret)
 		.rss_bytes = process.resident_bytes,
 		.cpu_usec = process.cpu_usec,
 	};
-	if (s->pods->hooks.status != NULL)
-		s->pods->hooks.status(s->pods->hooks.ctx, ret);
+	if (*s->cluster != NULL)
+		cluster_status(*s->cluster, ret);
 }
 
 static int serve_pause(void *ctx, const char *name)

@@ -7,6 +7,7 @@
 #include "agent/manage/node_memory.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
+#include "agent/pod/cluster.h"
 #include "agent/pod/pod_rollout.h"
 #include "agent/pod/pod_rule.h"
 #include "agent/view/human.h"
@@ -549,14 +550,13 @@ static cJSON *pod_json(const struct shown *s)
 								 "RequestsOnly"};
 	const struct kube_container *c = s->c;
 	const struct pod *p = s->pod;
-	const struct pod_hooks *h = &p->pods->hooks;
 	struct report_view report = {.ahead_usec = VIEW_NONE};
 	struct view_json o = {.json = cJSON_CreateObject()};
 	bool sized = s->m != NULL && s->m->kind == UNIT_KIND_CONTAINER;
 	bool heap = c != NULL && (c->heap.bytes > 0 || c->heap.permille > 0);
 
-	if (h->view != NULL && c != NULL)
-		h->view(h->ctx, p, &report);
+	if (c != NULL)
+		cluster_report_view(p, &report);
 	view_put(&o, "uid", view_text(p->spec->uid));
 	view_put(&o, "workload", view_text(p->spec->workload));
 	view_put(&o, "qos_class", view_text(qos_names[p->spec->qos]));

@@ -342,8 +342,6 @@ int rig_start(struct rig *r)
 	result = loop_new(&o, &r->loop);
 	if (result == 0) {
 		r->daemon = &r->loop->daemon;
-		if (r->loop->cluster == NULL)
-			r->daemon->pods.hooks = r->hooks;
 		/* Virtual time: rig_run() is the timer, and a pass comes every second. */
 		r->daemon->config.clocks.reflex_usec = RIG_TICK_USEC;
 		sd_event_source_set_enabled(r->loop->timer.source, SD_EVENT_OFF);

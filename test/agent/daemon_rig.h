@@ -130,7 +130,6 @@ struct rig {
 	struct rig_pod pod[RIG_PODS_MAX];
 	size_t pod_count;
 	unsigned ids;           /* handed out */
-	struct pod_hooks hooks; /* of the daemon to be started */
 	bool below;             /* a pod level was seen below the sum of its containers */
 	bool silent;            /* PID 1 takes calls and never answers */
 	unsigned lag_seconds;   /* PID 1 does and answers everything this late */

@@ -348,12 +348,10 @@ static void test_restarted(void)
 static unsigned notes;
 static char noted[512];
 
-static void note(void *, const struct pod *pod, const char *type, const char *reason, const char *,
-		 const char *text)
+static void note(const struct pod *pod, const char *reason, const char *, const char *text)
 {
 	if (strcmp(reason, "MemoryDenied") != 0)
 		return;
-	CHECK_STR(type, "Warning");
 	if (strcmp(pod->spec->name, "low-0") == 0 && notes++ == 0)
 		snprintf(noted, sizeof noted, "%s", text);
 }
@@ -392,7 +390,7 @@ static void test_pods(void)
 	}
 	rig_meminfo(&r, TOTAL, GIB);
 	CHECK_EQ(rig_start(&r), 0);
-	r.daemon->pods.hooks.note = note;
+	r.daemon->pods.hooks.warn = note;
 	for (size_t i = 0; i < r.pod_count; i++)
 		rig_pod_put(&r, &r.pod[i]);
 	goal = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Memory in use above the limit of the spec: reported after 3 s, once, until it is well below. */
-#include "agent/manage/messages.h"
+#include "agent/pod/cluster.h"
 #include "test/agent/test_pods.h"
 
 static void use(struct rig *r, uint64_t bytes, unsigned seconds)

@@ -24,8 +24,7 @@ static void take_entry(struct rig *, const struct event_record *e, const char *m
 		snprintf(kept, sizeof kept, "%s", message);
 }
 
-static void note(void *, const struct pod *, const char *, const char *reason, const char *,
-		 const char *text)
+static void note(const struct pod *, const char *reason, const char *, const char *text)
 {
 	if (strcmp(reason, "SystemdUnreachable") != 0)
 		return;
@@ -38,7 +37,7 @@ static struct rig_pod *begin(struct rig *r, enum cgroup_driver driver, const cha
 	struct rig_pod *p = pods_begin(r, driver, "");
 
 	notes = 0;
-	pods_set_hooks(&r->daemon->pods, &(struct pod_hooks){.note = note});
+	r->daemon->pods.hooks.warn = note;
 	pid1_set_absent(&r->daemon->pid1);
 	p->mode = mode;
 	rig_pod_put(r, p);
@@ -104,7 +103,7 @@ static void replace_agent(struct rig *r, struct rig_pod *p)
 	restored = 0;
 	restored_app[0] = kept[0] = '\0';
 	r->reported = take_entry;
-	pods_set_hooks(&r->daemon->pods, &(struct pod_hooks){.note = note});
+	r->daemon->pods.hooks.warn = note;
 	pid1_set_absent(&r->daemon->pid1);
 	rig_pod_put(r, p);
 }

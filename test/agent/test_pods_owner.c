@@ -132,10 +132,8 @@ bool __wrap_reporter_pending(const struct pod_report *)
 	return reported.pending;
 }
 
-static void note(void *, const struct pod *, const char *type, const char *, const char *,
-		 const char *text)
+static void note(const struct pod *, const char *, const char *, const char *text)
 {
-	CHECK_STR(type, "Warning");
 	reported.notes++;
 	snprintf(reported.note, sizeof reported.note, "%s", text);
 }
@@ -148,7 +146,7 @@ static struct rig_pod *begin_reporting(struct rig *r, enum cgroup_driver driver)
 	reporting = p;
 	/* Not NULL: something reports; nothing reads it. */
 	r->daemon->pods.reporter = (struct reporter *)r;
-	r->daemon->pods.hooks = (struct pod_hooks){.note = note};
+	r->daemon->pods.hooks = (struct pod_hooks){.warn = note};
 	return p;
 }
 

@@ -34,12 +34,13 @@ static int ev_facts(void *ctx, struct pod *pod, struct reporter_view *ret)
 	return 0;
 }
 
-/* The signature is the reporter's. NOLINTNEXTLINE(readability-function-size) */
 static void ev_refused(void *ctx, struct pod *pod, size_t container, enum resource resource,
-		       uint64_t ceiling, usec_t until, const char *text)
+		       const char *text)
 {
 	struct rig *g = ctx;
 	struct rig_pod *p = (struct rig_pod *)pod;
+	usec_t until;
+	uint64_t ceiling = reporter_allows(p->report, container, resource, g->now, &until);
 
 	CHECK_EQ(container, 0);
 	CHECK(until > g->now || ceiling == LIMIT_MAX);
@@ -60,15 +61,6 @@ static void ev_verify(void *, struct pod *pod)
 	memcpy(p->actual, p->held, sizeof p->actual);
 }
 
-static void ev_write(void *, struct pod *pod, size_t container, enum resource resource)
-{
-	struct rig_pod *p = (struct rig_pod *)pod;
-
-	CHECK_EQ(container, 0);
-	p->written++;
-	p->actual[resource] = p->held[resource];
-}
-
 static void ev_ratified(void *, struct pod *pod, uint64_t generation)
 {
 	struct rig_pod *p = (struct rig_pod *)pod;
@@ -77,12 +69,12 @@ static void ev_ratified(void *, struct pod *pod, uint64_t generation)
 	CHECK_EQ(generation, p->generation);
 }
 
-static void ev_foreign(void *ctx, struct pod *pod, size_t container, uint32_t resources)
+static void ev_foreign(void *ctx, struct pod *pod)
 {
 	struct rig *g = ctx;
 	struct rig_pod *p = (struct rig_pod *)pod;
+	uint32_t resources = reporter_foreign(p->report, 0);
 
-	CHECK_EQ(container, 0);
 	p->foreign |= resources;
 	for (size_t r = 0; r < RESOURCE_COUNT; r++)
 		if (resources & (1u << r)) {
@@ -133,7 +125,6 @@ void rig_start(struct rig *g, size_t pods)
 		.facts = ev_facts,
 		.refused = ev_refused,
 		.verify = ev_verify,
-		.write = ev_write,
 		.ratified = ev_ratified,
 		.foreign = ev_foreign,
 		.trouble = ev_trouble,

@@ -31,7 +31,7 @@ struct rig_pod {
 	const char *mode;
 	bool restoring, growing;
 	unsigned resizes, statuses, events; /* that were taken */
-	unsigned verified, ratified, refused, written, foreign;
+	unsigned verified, ratified, refused, foreign;
 	uint64_t ceiling[RESOURCE_COUNT];
 	char why[256];
 };

@@ -169,7 +169,7 @@ static void reporter_set_refusal(struct pod_report *t, const char *text)
 	t->refusal = text ? strdup(text) : NULL;
 }
 
-/* Calls refused() for every ceiling, or once with LIMIT_MAX if it is not due to a value. */
+/* Calls refused() for every ceiling, or once if it is not due to a value. */
 static void reporter_show_refusal(struct pod_report *t, const char *text, usec_t now)
 {
 	const struct reporter_events *e = &t->reporter->events;
@@ -179,17 +179,15 @@ static void reporter_show_refusal(struct pod_report *t, const char *text, usec_t
 	for (size_t i = 0; i < t->state->count; i++)
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 			usec_t until;
-			uint64_t ceiling =
-				report_allows(t->state, i, (enum resource)r, now, &until);
 
+			report_allows(t->state, i, (enum resource)r, now, &until);
 			if (until < end)
 				continue; /* there was no refusal, or it has been reported */
 			any = true;
-			e->refused(e->ctx, t->pod, i, (enum resource)r, ceiling, until, text);
+			e->refused(e->ctx, t->pod, i, (enum resource)r, text);
 		}
 	if (!any)
-		e->refused(e->ctx, t->pod, 0, RESOURCE_CPU, LIMIT_MAX,
-			   report_refused_until(t->state), text);
+		e->refused(e->ctx, t->pod, 0, RESOURCE_CPU, text);
 }
 
 /* When the last ceiling of a refusal ends; 0: none binds. */
@@ -405,9 +403,7 @@ static void reporter_changes(struct pod_report *t, const struct reporter_view *v
 	}
 	if (changes & REPORT_CHANGE_FOREIGN) {
 		reporter_set_refusal(t, NULL);
-		for (size_t i = 0; i < t->state->count; i++)
-			if (e->foreign != NULL && report_foreign(t->state, i))
-				e->foreign(e->ctx, t->pod, i, report_foreign(t->state, i));
+		e->foreign(e->ctx, t->pod);
 	}
 	if (changes & REPORT_CHANGE_RATIFIED) {
 		t->ratified = v->facts.generation;
@@ -888,16 +884,6 @@ void reporter_free(struct reporter *r)
 	free(r);
 }
 
-static void report_traps(struct pod_report *t, const struct report_decision *d)
-{
-	const struct reporter_events *e = &t->reporter->events;
-
-	for (size_t r = 0; r < RESOURCE_COUNT; r++)
-		for (size_t i = 0; i < t->state->count; i++)
-			if (d->write[r] & (1ULL << i))
-				e->write(e->ctx, t->pod, i, (enum resource)r);
-}
-
 /* Does the spec, or the cgroup, hold values of vscaled that must be restored? */
 static bool has_our_values(const struct report_facts *f)
 {
@@ -976,7 +962,8 @@ static void reporter_examine(struct pod_report *t, usec_t now)
 		return;
 	}
 	reporter_decide(t, now, &d);
-	report_traps(t, &d);
+	if ((d.write[RESOURCE_CPU] | d.write[RESOURCE_MEMORY]) != 0)
+		r->events.verify(r->events.ctx, t->pod);
 	free(reporter_status_due(t, now, &status));
 	if (!d.send && !status)
 		report_queue_drop(&r->queue, &t->slot);

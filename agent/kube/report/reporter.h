@@ -37,22 +37,21 @@ struct reporter_events {
 	/* pod: of reporter_add(), here and below. 0: *ret is set; -ENOENT: nothing is to be
 	 * reported of it, and what was is forgotten. */
 	int (*facts)(void *ctx, struct pod *pod, struct reporter_view *ret);
-	/* No value above ceiling is allowed until then; text: why, for the Event and the journal.
-	 * CPU is to be lowered at once, memory by a shrink trial. ceiling LIMIT_MAX: the refusal is
-	 * not due to a value. */
+	/* reporter_allows() less than before, or the refusal is not due to a value (container 0);
+	 * text: why, for the Event and the journal. CPU is to be lowered at once, memory by a
+	 * shrink trial. */
 	void (*refused)(void *ctx, struct pod *pod, size_t container, enum resource resource,
-			uint64_t ceiling, usec_t until, const char *text);
-	/* The kubelet may have written: read the cgroups, raise what is too low. */
+			const char *text);
+	/* The kubelet may have written, or a cgroup does not hold what spec and checkpoint do: read
+	 * the cgroups, raise what is too low. */
 	void (*verify)(void *ctx, struct pod *pod);
-	/* Spec and checkpoint hold the value and the cgroup does not: write the cgroup. */
-	void (*write)(void *ctx, struct pod *pod, size_t container, enum resource resource);
 	/* Values are about to be written to the spec: to be recorded before. May be NULL. */
 	void (*sending)(void *ctx, struct pod *pod, const struct report_patch *patch);
 	/* The answer proves that the request changed nothing. May be NULL. */
 	void (*unsent)(void *ctx, struct pod *pod);
 	void (*ratified)(void *ctx, struct pod *pod, uint64_t generation);
-	/* An external writer set these in the spec: RESOURCES_* of the container. May be NULL. */
-	void (*foreign)(void *ctx, struct pod *pod, size_t container, uint32_t resources);
+	/* An external writer changed the spec: reporter_foreign(). */
+	void (*foreign)(void *ctx, struct pod *pod);
 	/* An external writer lowers memory limits of the pod again and again: from now on it is
 	 * answered seldom, and text says so. May be NULL. */
 	void (*contested)(void *ctx, struct pod *pod, const char *text);
