@@ -226,8 +226,43 @@ static void test_not_offered_not_active(void)
 	}
 }
 
+static void test_room_ends_at_the_ceiling(void)
+{
+	WITH(g)
+	{
+		g.c[0].use_bytes = 300 * MIB;
+		g.c[0].slope_bps = 100 * MIB;
+		rig_res(&g, 0, MEM)->ceiling = 400 * MIB;
+		rig_set_held(&g, 0, MEM, 390 * MIB);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 400 * MIB);
+	}
+}
+
+/* Spec and checkpoint have the value, the cgroup does not: no request would change that. */
+static void test_trap(void)
+{
+	WITH(g)
+	{
+		rig_res(&g, 0, CPU)->actual = 300;
+		rig_res(&g, 1, MEM)->actual = 128 * MIB;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.write[CPU], 1);
+		CHECK_EQ(g.d.write[MEM], 2);
+		rig_res(&g, 0, CPU)->actual = 497; /* one percent rounds */
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.write[CPU], 0);
+		g.f.echoed = false; /* the kubelet is still at it */
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.write[MEM], 0);
+	}
+}
+
 int main(void)
 {
+	test_trap();
+	test_room_ends_at_the_ceiling();
 	test_lease_starts_anew();
 	test_room_alone_is_no_change();
 	test_lower_memory_does_not_block_cpu();

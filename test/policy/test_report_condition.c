@@ -215,8 +215,40 @@ static void test_infeasible_for_memory_alone(void)
 	}
 }
 
+/* 1.33 does not say which generation a condition means: it gets a moment. */
+static void test_error_without_observed_generation(void)
+{
+	WITH(g)
+	{
+		g.f.observed_generation = 0;
+		accept_raise(&g);
+		g.f.progress_error = true;
+		CHECK_EQ(rig_observe(&g) & REPORT_CHANGE_REFUSED, 0);
+		g.now += 10 * S;
+		CHECK(rig_observe(&g) & REPORT_CHANGE_REFUSED);
+	}
+}
+
+static void test_admission_makes_less_of_it(void)
+{
+	WITH(g)
+	{
+		send_raise(&g);
+		rig_store(&g);
+		rig_res(&g, 0, CPU)->spec_limit = 800;
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0),
+			 REPORT_CHANGE_REFUSED | REPORT_CHANGE_LOWERED);
+		CHECK_EQ(allows(&g, CPU), 800);
+		rig_echo(&g);
+		g.now += 60 * S;
+		CHECK(!rig_decide(&g));
+	}
+}
+
 int main(void)
 {
+	test_admission_makes_less_of_it();
+	test_error_without_observed_generation();
 	test_infeasible_for_memory_alone();
 	test_deferred_on_an_old_server();
 	test_deferred_is_withdrawn(false);

@@ -116,8 +116,49 @@ static void test_seldom(void)
 	}
 }
 
+/* A lead overwrites an owner's limit that it did not know of. The watch shows that one afterwards,
+ * and then ours. */
+static void test_owner_is_overtaken(void)
+{
+	WITH(g)
+	{
+		uint64_t ours;
+
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		g.f.generation++; /* the owner's 2 GiB */
+		rig_store(&g);
+		ours = rig_res(&g, 0, MEM)->spec_limit;
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0),
+			 REPORT_CHANGE_VERIFY | REPORT_CHANGE_FOREIGN);
+		CHECK_EQ(report_foreign(g.s, 0), 0);
+		/* An object older than both changes is ignored. */
+		rig_res(&g, 0, MEM)->spec_limit = 256 * MIB;
+		g.f.generation -= 2;
+		CHECK_EQ(rig_observe(&g), 0);
+		rig_res(&g, 0, MEM)->spec_limit = 2048 * MIB;
+		g.f.generation++;
+		CHECK_EQ(rig_observe(&g), REPORT_CHANGE_FOREIGN);
+		CHECK_EQ(report_foreign(g.s, 0), RESOURCES_MEMORY);
+		CHECK_EQ(report_foreign(g.s, 1), 0);
+		rig_res(&g, 0, MEM)->spec_limit = ours;
+		g.f.generation++;
+		CHECK_EQ(rig_observe(&g) & REPORT_CHANGE_FOREIGN, 0);
+		CHECK_EQ(report_foreign(g.s, 0), 0); /* our own value */
+		/* Adopted, it is what the cgroup holds, and goes into the spec by the lease. */
+		rig_echo(&g);
+		grow(&g, 300 * MIB, 0);
+		rig_set_held(&g, 0, MEM, 2048 * MIB);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 2048 * MIB);
+	}
+}
+
 int main(void)
 {
+	test_owner_is_overtaken();
 	test_seldom();
 	test_writer_gives_in();
 	test_first_headroom_is_enough();

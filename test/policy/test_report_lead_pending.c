@@ -73,31 +73,6 @@ static void test_kubelet_refuses_headroom(bool deferred)
 	}
 }
 
-static uint32_t fail_to_write(struct report_rig *g)
-{
-	g->f.observed_generation = g->f.generation;
-	g->f.progress_error = true;
-	return rig_observe(g);
-}
-
-/* A second of growth up to twice the original. Returns whether a request was sent. */
-static bool grow_a_second(struct report_rig *g, bool error)
-{
-	uint64_t use = MIN(g->c[0].use_bytes + 10 * MIB, 512 * MIB);
-
-	g->now += S;
-	grow(g, use, use < 512 * MIB ? 10 * MIB : 0);
-	rig_set_held(g, 0, MEM, MIN(MAX(256 * MIB, use + 30 * MIB), 512 * MIB));
-	if (error)
-		fail_to_write(g);
-	else
-		pend(g, true, RESOURCES_MEMORY);
-	if (!rig_decide(g))
-		return false;
-	rig_accept(g);
-	return true;
-}
-
 /* Requests that the server refuses in so many seconds. */
 static unsigned refuse_all(struct report_rig *g, bool deferred, unsigned seconds)
 {
@@ -251,51 +226,6 @@ static void test_cut_waits_for_its_answer(bool sent)
 		pend(&g, true, RESOURCES_MEMORY);
 		CHECK(rig_decide(&g));
 		CHECK_EQ(rig_limit(&g, 0, MEM), round_up(330 * MIB + 600 * MIB / 16, 4096));
-	}
-}
-
-static void raise_owners_request(struct report_rig *g)
-{
-	rig_res(g, 0, CPU)->spec_limit = rig_res(g, 0, CPU)->held = 4000;
-	g->f.generation++;
-	rig_observe(g);
-	rig_echo(g);
-	g->f.controlled = CONTROLLED_LIMITS;
-	rig_res(g, 0, CPU)->spec_request = 2000;
-	g->f.generation++;
-	g->f.echoed = false;
-	CHECK(rig_observe(g) & REPORT_CHANGE_FOREIGN);
-}
-
-/* An owner's CPU request is pending, and a lead follows it: the request cannot be withdrawn, and
- * growth does not end for it. */
-static void owner_waits_first(bool deferred, bool error, uint32_t resources)
-{
-	WITH(g)
-	{
-		raise_owners_request(&g);
-		pend(&g, deferred, resources);
-		g.now += 5 * S;
-		lead(&g, 210 * MIB, 10 * MIB);
-		for (unsigned i = 0; i < 60; i++) {
-			g.now += S;
-			pend(&g, deferred, resources);
-			g.f.progress_error = error;
-			g.f.pending_infeasible &= !error;
-			rig_observe(&g);
-			CHECK_EQ(allows(&g, CPU), LIMIT_MAX);
-			if (rig_decide(&g)) {
-				CHECK_EQ(rig_limit(&g, 0, CPU), 0);
-				CHECK_EQ(rig_request(&g, 0, CPU), 0);
-				rig_accept(&g);
-			}
-		}
-		CHECK_EQ(rig_res(&g, 0, CPU)->spec_request, 2000);
-		CHECK(report_lead_denied(g.s, g.now));
-		/* The kubelet has carried it out: what follows is ours again. */
-		g.f.pending_deferred = g.f.pending_infeasible = g.f.progress_error = false;
-		rig_echo(&g);
-		CHECK_EQ(g.s->container[0].theirs, 0);
 	}
 }
 

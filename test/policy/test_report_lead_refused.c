@@ -162,16 +162,6 @@ static void test_refusal_cuts_headroom(void)
 	}
 }
 
-/* The lead and both cuts of it. */
-static void refuse_all_headroom(struct report_rig *g)
-{
-	for (int i = 0; i < 3; i++) {
-		CHECK(rig_decide(g));
-		rig_sent(g);
-		rig_answer(g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
-	}
-}
-
 /* A lead that has no answer is sent again as it was while it leaves enough: then there is one value
  * that may be stored late, however often the server fails. */
 static void test_sent_again_as_it_was(void)

@@ -60,8 +60,24 @@ static void test_is_exact(void)
 	}
 }
 
+/* Growth that has ended is not held for longer than a refusal of headroom counts. */
+static void test_ends(void)
+{
+	WITH(g)
+	{
+		grow(&g, 170 * MIB, 10 * MIB);
+		refuse(&g);
+		CHECK(!rig_decide(&g)); /* a quarter is not due yet */
+		g.now += 600 * S - 1;
+		CHECK(report_lead_tried(g.s, g.now));
+		g.now++;
+		CHECK(!report_lead_tried(g.s, g.now));
+	}
+}
+
 int main(void)
 {
+	test_ends();
 	test_by_the_kubelet();
 	test_is_exact();
 	return check_result();
