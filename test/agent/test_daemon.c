@@ -101,14 +101,6 @@ static void test_reload_of_pid1_changes_nothing(void)
 	rig_close(&r);
 }
 
-static void write_file(struct rig *r, const char *file, const char *text)
-{
-	char path[RIG_PATH_MAX];
-
-	snprintf(path, sizeof path, "%s/%s", r->unit[0].cgroup, file);
-	fake_put(&r->tree, path, text);
-}
-
 static void test_unit_that_vanishes(void)
 {
 	struct rig r;

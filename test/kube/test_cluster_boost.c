@@ -22,11 +22,6 @@ static bool memory_is_reported(struct crig *x)
 	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY) > 64 * MIB;
 }
 
-static bool is_warned(struct crig *x)
-{
-	return crig_events(x, "InvalidAnnotation") > 0;
-}
-
 static bool memory_is_lowered(struct crig *x)
 {
 	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY) < 256 * MIB;
@@ -133,22 +128,10 @@ static void test_restored(void)
 	crig_close(&c);
 }
 
-static void test_invalid(void)
-{
-	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, BOOSTED("2x"));
-
-	started_now(p);
-	CHECK(crig_until(&c, 240, burn_699, is_warned));
-	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
-	CHECK_EQ(crig_events(&c, "InvalidAnnotation"), 1);
-	crig_close(&c);
-}
-
 int main(void)
 {
 	test_reported(DRIVER_CGROUPFS);
 	test_reported(DRIVER_SYSTEMD);
 	test_restored();
-	test_invalid();
 	return check_result();
 }

@@ -156,39 +156,6 @@ static void test_late_writer_leaves_headroom(unsigned pause_seconds)
 	crig_close(&c);
 }
 
-static bool is_above(struct crig *x)
-{
-	return x->rig.events[EVENT_MEMORY_ABOVE_SPEC] > 0;
-}
-
-/* The server fails: the cgroup leads, and that is reported once. */
-static void test_what_cannot_be_ratified(void)
-{
-	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
-	const char *memory, *above;
-	char *page;
-
-	rig_run(&c.rig, 10, burn_50);
-	crig_fault(&c, "500", "\"match\":\"PATCH .*/resize\",\"count\":-1");
-	rig_run(&c.rig, 10, grow);
-	CHECK(crig_until(&c, 10, burn_50, is_above));
-	rig_run(&c.rig, 10, burn_50);
-	CHECK_EQ(c.rig.events[EVENT_MEMORY_ABOVE_SPEC], 1);
-	CHECK_EQ(crig_lines(&c, EVENT_MEMORY_ABOVE_SPEC, "its spec allows 64"), 1);
-	CHECK_EQ(spec_of(p), 64 * MIB);
-	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
-	memory = strstr(page, "\"memory\":{\"request\":");
-	CHECK(memory != NULL);
-	above = memory != NULL ? strstr(memory, "\"above_spec\":") : NULL;
-	/* A number, not null. */
-	CHECK(above != NULL && strtoull(above + strlen("\"above_spec\":"), NULL, 10) >= 16 * MIB);
-	free(page);
-	CHECK_EQ(c.rig.kills, 0);
-	crig_heal(&c);
-	CHECK(crig_until(&c, 150, burn_50, spec_is_safe));
-	crig_close(&c);
-}
-
 /* A CPU manager sets cpusets of its containers: detected within a sample, forgotten at a review. */
 static bool is_seen(struct crig *x)
 {
@@ -442,7 +409,6 @@ int main(void)
 	test_pause_in_growth(DRIVER_CGROUPFS);
 	test_late_writer_leaves_headroom(0);
 	test_late_writer_leaves_headroom(3);
-	test_what_cannot_be_ratified();
 	test_cpu_manager();
 	test_resize_under_way(DRIVER_SYSTEMD);
 	test_resize_under_way(DRIVER_CGROUPFS);

@@ -31,16 +31,6 @@ static void test_evicted(void)
 	crig_close(&c);
 }
 
-/* What it needs fits again: the refusal alone is no reason. */
-static void test_need_gone(void)
-{
-	begin_refused(&(struct setting){.metadata = {web}});
-	rig_run(&c.rig, 60, burn_699);
-	rig_run(&c.rig, 700, burn_50);
-	CHECK_EQ(evictions(0), 0);
-	crig_close(&c);
-}
-
 /* The answer is lost after the API server has evicted the pod: the other one waits as well. */
 static void test_lost(void)
 {
@@ -129,46 +119,9 @@ static void test_not(const struct setting *s, const char *why)
 	crig_close(&c);
 }
 
-static bool are_reported(struct crig *x)
-{
-	return x->rig.events[EVENT_EVICTION_REFUSED] >= x->rig.pod_count;
-}
-
-/* Leaves the API server time to answer within a moment of the rig's clock. */
-static void burn_slowly(struct rig *r)
-{
-	burn_699(r);
-	usleep(5000);
-}
-
-/* More pods that are refused than a table once had: each is reported once, and none is asked about
- * again soon. */
-static void test_many_refused(void)
-{
-	struct setting s = {.young = true};
-	unsigned lists;
-
-	for (size_t i = 0; i < PODS_MAX; i++)
-		s.metadata[i] = web;
-	crig_refusal_time = "2h";
-	begin_refused(&s);
-	alarm(600);
-	rig_run(&c.rig, 590, burn_699);
-	CHECK(crig_until(&c, 900, burn_slowly, are_reported));
-	lists = crig_requests(&c, "pods?labelSelector", 0);
-	rig_run(&c.rig, 60, burn_slowly);
-	CHECK_EQ(c.rig.events[EVENT_EVICTION_REFUSED], PODS_MAX);
-	CHECK(crig_requests(&c, "pods?labelSelector", 0) <= lists + PODS_MAX);
-	CHECK_EQ(evictions(0), 0);
-	crig_close(&c);
-	crig_refusal_time = "10m";
-}
-
 int main(void)
 {
-	test_many_refused();
 	test_evicted();
-	test_need_gone();
 	test_lost();
 	test_many();
 	test_budget();

@@ -84,47 +84,6 @@ static void test_away(void)
 	crig_close(&c);
 }
 
-static bool is_deleted(struct crig *x)
-{
-	return x->rig.daemon->pods.items[0]->ending;
-}
-
-/* The pod is being deleted: its memory may grow until it has ended, in the cgroup alone. */
-static void test_deleted(void)
-{
-	if (!crig_open(&c, NULL, NULL))
-		exit(check_skip("no test API server: is there a python3?"));
-	crig_pod(&c, DRIVER_CGROUPFS, "web-0", GENEROUS);
-	crig_start(&c);
-	CHECK(crig_until(&c, 60, burn_50, is_listed));
-	rig_run(&c.rig, 5, burn_50);
-	cJSON_Delete(crig_ask(&c, "DELETE",
-			      "/api/v1/namespaces/default/pods/web-0?gracePeriodSeconds=3600",
-			      NULL));
-	CHECK(crig_until(&c, 60, burn_50, is_deleted));
-	crig_forget_log(&c);
-	goal = 124 * MIB;
-	CHECK(crig_until(&c, 60, grow, is_ended));
-	rig_run(&c.rig, 20, grow);
-	CHECK_EQ(app_of(&c.rig.pod[0])->anon_bytes, goal);
-	CHECK_EQ(memory_max(&c), 128 * MIB);
-	CHECK_EQ(c.rig.kills, 0);
-	CHECK_EQ(crig_requests(&c, "/resize", 200), 0);
-	crig_close(&c);
-}
-
-/* Switched off, or replaced by an administrator's maximum. */
-static void test_other_bound(uint32_t unratified_permille, uint64_t admin_max)
-{
-	start_generous(unratified_permille, admin_max);
-	goal = 190 * MIB;
-	rig_run(&c.rig, 90, grow);
-	CHECK_EQ(app_of(&c.rig.pod[0])->anon_bytes, goal);
-	CHECK(memory_max(&c) > goal && memory_max(&c) <= (admin_max != 0 ? admin_max : GIB));
-	CHECK_EQ(c.rig.kills, 0);
-	crig_close(&c);
-}
-
 /* What the kubelet says of every resize; NULL: it carries it out. */
 static const char *verdict;
 
@@ -417,13 +376,10 @@ int main(void)
 	test_ranges_unknown();
 	test_quiet();
 	test_away();
-	test_deleted();
 	test_bound_below_use();
 	test_not_carried_out("Deferred", "Node didn't have enough resource: memory");
 	test_not_carried_out("Deferred", "Node didn't have enough resource: cpu");
 	test_not_carried_out("Infeasible",
 			     "In-place resize of containers with swap is not supported.");
-	test_other_bound(0, 0);
-	test_other_bound(2000, 200 * MIB);
 	return check_result();
 }

@@ -33,7 +33,7 @@
 /* Of default/Deployment/web. */
 #define WEB_LEASE "vscaled-evict-586b0c8f8e670796"
 
-#define PODS_MAX 18
+#define PODS_MAX 2
 
 struct setting {
 	const char *metadata[PODS_MAX]; /* of each pod; NULL: there is none */

@@ -10,15 +10,12 @@
 #define FORBIDDEN(message)                                                                         \
 	"{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Forbidden\",\"code\":403,"       \
 	"\"message\":\"pods \\\"u0\\\" is forbidden: " message "\"}"
-#define QUOTA FORBIDDEN("exceeded quota: q, requested: limits.cpu=900m, used: limits.cpu=500m")
 #define RBAC                                                                                       \
 	FORBIDDEN("User \\\"x\\\" cannot patch resource \\\"pods/resize\\\" in API group "         \
 		  "\\\"\\\" in the namespace \\\"lab\\\"")
 #define STATUS(code, reason, message)                                                              \
 	"{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"" reason "\",\"code\":" #code    \
 	",\"message\":\"" message "\"}"
-#define CONFLICT                                                                                   \
-	"{\"kind\":\"Status\",\"reason\":\"Conflict\",\"code\":409,\"message\":\"modified\"}"
 
 static void test_ratifies(void)
 {
