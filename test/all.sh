@@ -14,7 +14,7 @@ usage()
 	vectors, fake, fuzz, deploy and kube: 10 minutes at most on two idle cores.
 	  --ci      what CI runs: clang-tidy (without the tests), the builds release and asan, on Debian 13
 	            with gcc and clang and its unit tests, each fuzzer for a moment, the tests on the
-	            asan build, not dev, the VM lab on the release build, and the Debian 13 package; 35 minutes
+	            asan build, not dev, the VM lab on the release build, and the Debian 13 package; 30 minutes
 	  --full    that, clang-tidy of the tests, the build for arm64 and its unit tests in QEMU, and the long
 	            runs: hours
 	Ends with what each failed test said ("failed: NAME" and its lines of failed checks), and the lines
