@@ -38,36 +38,17 @@ static void show_progress(void *user, const char *policy, uint32_t permille)
 	fflush(p->c->err);
 }
 
-/* A field of CSV: quoted, with the characters of JSON that end a line left out. */
-static void put_field(const char *text, FILE *out)
+/* One series of a range query's answer. Of its labels in JSON series_parse() takes the quotes. What
+ * is no number is refused there. */
+static void put_series(const cJSON *series, FILE *out)
 {
-	for (; *text != '\0'; text++)
-		fprintf(out, *text == '"' ? "\"\"" : "%c", *text == '\n' ? ' ' : *text);
-}
+	const cJSON *labels = cJSON_GetObjectItemCaseSensitive(series, "metric"), *pair;
+	char *name = cJSON_GetArraySize(labels) > 0 ? cJSON_PrintUnformatted(labels) : NULL;
 
-/* One series of a range query's answer, its labels as its name. */
-static bool put_series(const cJSON *series, FILE *out)
-{
-	const cJSON *labels = cJSON_GetObjectItemCaseSensitive(series, "metric"), *label, *pair;
-	const cJSON *values = cJSON_GetObjectItemCaseSensitive(series, "values");
-
-	cJSON_ArrayForEach (pair, values) {
-		const cJSON *value = cJSON_GetArrayItem(pair, 1);
-
-		if (!cJSON_IsNumber(pair->child) || !cJSON_IsString(value))
-			return false;
-		fprintf(out, "%.3f,\"", pair->child->valuedouble);
-		cJSON_ArrayForEach (label, labels) {
-			fputs(label != labels->child ? "," : "", out);
-			put_field(label->string, out);
-			fputc('=', out);
-			put_field(cJSON_GetStringValue(label) ?: "", out);
-		}
-		fputs("\",\"", out);
-		put_field(value->valuestring, out);
-		fputs("\"\n", out);
-	}
-	return cJSON_IsArray(values);
+	cJSON_ArrayForEach (pair, cJSON_GetObjectItemCaseSensitive(series, "values"))
+		fprintf(out, "%.3f\t%s\t%s\n", cJSON_GetNumberValue(cJSON_GetArrayItem(pair, 0)),
+			name ?: "", cJSON_GetStringValue(cJSON_GetArrayItem(pair, 1)) ?: "?");
+	cJSON_free(name);
 }
 
 /* The answer of a range query as CSV, owned; NULL: it is none. */
@@ -87,13 +68,15 @@ static char *answer_to_csv(const char *text, size_t size)
 	out = open_memstream(&csv, &csv_size);
 	ok = out != NULL && cJSON_IsArray(result);
 	if (out != NULL)
-		fputs("time,series,cpu_cores\n", out);
+		fputs("time\tseries\tcpu_cores\n", out);
 	cJSON_ArrayForEach (series, result)
-		ok = ok && put_series(series, out);
-	if (out == NULL || (fclose(out) == 0 && ok))
-		return csv;
-	free(csv);
-	return NULL;
+		if (ok)
+			put_series(series, out);
+	if (out != NULL)
+		fclose(out);
+	if (!ok)
+		free(csv);
+	return ok ? csv : NULL;
 }
 
 static int load(const struct ctl *c, const char *file, struct series_file *ret)

@@ -164,26 +164,14 @@ static void table_memory(const struct backtest_report *r, FILE *out)
 	}
 }
 
-static void put_amounts(const uint64_t amount[RESOURCE_COUNT], bool memory, FILE *out)
+static void put_amounts(const char *what, const uint64_t amount[RESOURCE_COUNT], bool memory,
+			FILE *out)
 {
 	char cpu[HUMAN_SIZE], bytes[HUMAN_SIZE];
 
-	human_amount(RESOURCE_CPU, amount[RESOURCE_CPU], cpu);
-	human_amount(RESOURCE_MEMORY, amount[RESOURCE_MEMORY], bytes);
-	fprintf(out, "%s CPU%s%s", cpu, memory ? " and " : "", memory ? bytes : "");
-}
-
-/* What the run of the default ends with. */
-static void put_advice(const struct backtest_report *r, FILE *out)
-{
-	const struct backtest_result *x = &r->result[BACKTEST_BALANCED];
-	char span[HUMAN_SIZE];
-
-	fprintf(out, "with goal balanced, after %s: a limit of ", human_span(x->span_usec, span));
-	put_amounts(x->limit, r->trace.memory, out);
-	fputs(", a request of ", out);
-	put_amounts(x->request, r->trace.memory, out);
-	fputc('\n', out);
+	fprintf(out, "%s%s CPU%s%s", what, human_amount(RESOURCE_CPU, amount[RESOURCE_CPU], cpu),
+		memory ? " and " : "",
+		memory ? human_amount(RESOURCE_MEMORY, amount[RESOURCE_MEMORY], bytes) : "");
 }
 
 void backtest_legend(FILE *out)
@@ -200,6 +188,9 @@ void backtest_legend(FILE *out)
 
 void backtest_report_table(const struct backtest_report *r, FILE *out)
 {
+	const struct backtest_result *x = &r->result[BACKTEST_BALANCED];
+	char span[HUMAN_SIZE];
+
 	fprintf(out, "%s: %zu samples, %.1f h, %u CPUs, seed %llu\n", r->file, r->trace.count,
 		(double)r->result[0].span_usec / (double)USEC_PER_HOUR, r->trace.cpus,
 		(unsigned long long)r->trace.seed);
@@ -207,8 +198,11 @@ void backtest_report_table(const struct backtest_report *r, FILE *out)
 	if (r->trace.memory)
 		fprintf(out, ", %.3f GiB", (double)r->oracle.max_bytes / (double)GIB);
 	fprintf(out, "; demand %.3f core h\n", (double)r->result[0].demand_core_usec / CORE_HOUR);
-	put_advice(r, out);
-	fputc('\n', out);
+	/* What the run of the default ends with. */
+	fprintf(out, "with goal balanced, after %s", human_span(x->span_usec, span));
+	put_amounts(": a limit of ", x->limit, r->trace.memory, out);
+	put_amounts(", a request of ", x->request, r->trace.memory, out);
+	fputs("\n\n", out);
 	table_cpu(r, out);
 	if (r->trace.memory)
 		table_memory(r, out);

@@ -217,23 +217,6 @@ static int take_title(struct reader *r, char *title)
 	return 0;
 }
 
-static char separator_of(const char *line)
-{
-	size_t most = 0;
-	char ret = ',';
-
-	for (const char *s = ",;\t"; *s != '\0'; s++) {
-		size_t count = 0;
-
-		for (const char *at = line; (at = strchr(at, *s)) != NULL; at++)
-			count++;
-		if (count > most)
-			ret = *s;
-		most = MAX(most, count);
-	}
-	return ret;
-}
-
 static int read_header(struct reader *r, char *line)
 {
 	struct column *cpu;
@@ -241,7 +224,7 @@ static int read_header(struct reader *r, char *line)
 	size_t n;
 	int outcome;
 
-	r->separator = separator_of(line);
+	r->separator = line[strcspn(line, ",;\t")];
 	outcome = split(r, line, field, &n);
 	for (size_t i = 0; outcome == 0 && i < n; i++)
 		outcome = take_title(r, field[i]);

@@ -214,7 +214,7 @@ const struct ctl_command ctl_commands[] = {
 	{"list",         "",            "every unit and container that is sized, one per line", OPTION_OUTPUT | OPTION_WIDE | OPTION_NAMESPACE, 0, 0, ctl_list},
 	{"top",          "",            "use inside limits, pressure and changes, live",         OPTION_TOP,                  0, 0, ctl_top},
 	{"explain",      "NAME",        "why a unit or container has its limits, and what comes next", OPTION_OUTPUT,               1, 1, ctl_explain},
-	{"report",       "[FILE...]",   "requests against use by workload, and what is reclaimable", OPTION_OUTPUT | OPTION_WIDE | OPTION_NAMESPACE | OPTION_SHEET, 0, INT_MAX, ctl_report},
+	{"report",       "[FILE...]",   "sizes by workload, now and recommended, what that saves, and what is at risk", OPTION_OUTPUT | OPTION_WIDE | OPTION_NAMESPACE | OPTION_SHEET | OPTION_PRICE, 0, INT_MAX, ctl_report},
 	{"pause",        "[NAME]",      "stop changing the limits of one, or of all",       0,                           0, 1, ctl_pause},
 	{"resume",       "[NAME]",      "change limits again, after pause or restore",                                0,                           0, 1, ctl_resume},
 	{"restore",      "--all|NAME",  "restore the original limits, also without the daemon",  OPTION_ALL | OPTION_FORCE | OPTION_OUTPUT, 0, 1, ctl_restore},
@@ -253,6 +253,7 @@ static int take_text(struct ctl *c, const struct option_info *o, const char *arg
 static int take_flag(struct ctl *c, const struct option_info *o, const char *argument);
 static int take_number(struct ctl *c, const struct option_info *o, const char *argument);
 static int take_output(struct ctl *c, const struct option_info *o, const char *argument);
+static int take_price(struct ctl *c, const struct option_info *o, const char *argument);
 
 #define TEXT(member)   take_text, offsetof(struct ctl, member), 0, 0, 0
 #define FLAG(member)   take_flag, offsetof(struct ctl, member), 0, 0, 0
@@ -273,6 +274,8 @@ static const struct option_info option_infos[] = {
 	{"sort",              0,   "KEY",     OPTION_TOP,       TEXT(sort),           "top: order: cpu, memory, pressure, slack, age or name"},
 	{"delay",             'd', "SECONDS", OPTION_TOP,       NUMBER(delay_msec), 1, 3600, 1000, "-d: top: seconds between frames, 1 by default"},
 	{"count",             0,   "N",       OPTION_TOP,       NUMBER(frames), 1, UINT32_MAX, 1, "top: number of frames; without a terminal 1"},
+	{"price-cpu",         0,   "PRICE",   OPTION_PRICE,     take_price, offsetof(struct ctl, price[RESOURCE_CPU]), 0, 0, 0, "report: of a core for an hour"},
+	{"price-memory",      0,   "PRICE",   OPTION_PRICE,     take_price, offsetof(struct ctl, price[RESOURCE_MEMORY]), 0, 0, 0, "report: of a GiB for an hour"},
 	{"cpus",              0,   "N",       OPTION_BACKTEST,  NUMBER(cpus), 1, CTL_CPUS_MAX, 1, "backtest: CPUs of the recorded machine, 1 to 16"},
 	{"seed",              0,   "N",       OPTION_BACKTEST,  NUMBER(seed), 0, UINT64_MAX, 1, "backtest: seed of the demand model, 1 by default"},
 	{"socket",            0,   "PATH",    0,                TEXT(socket),            "socket of the daemon"},
@@ -387,6 +390,18 @@ static int take_number(struct ctl *c, const struct option_info *o, const char *a
 				(unsigned long long)o->least, (unsigned long long)o->most,
 				argument);
 	*(uint64_t *)option_target(c, o) = v * o->unit;
+	return CTL_OK;
+}
+
+static int take_price(struct ctl *c, const struct option_info *o, const char *argument)
+{
+	char *end;
+	double v = strtod(argument, &end);
+
+	if (argument[strspn(argument, "0123456789.")] != '\0' || *end != '\0' || v <= 0 || v > 1e6)
+		return ctl_fail(c, CTL_USAGE, "of an hour, such as 0.031", "not a price: %s",
+				argument);
+	*(double *)option_target(c, o) = v;
 	return CTL_OK;
 }
 

@@ -59,10 +59,11 @@ struct ctl {
 	enum algorithm algorithm;          /* of history, as configured */
 	uint32_t margin_permille;          /* of restore, as configured */
 	uint64_t margin_min_bytes;
-	uint64_t cpus;         /* of backtest; 0: not given */
-	uint64_t seed;         /* of backtest */
-	const char *recording; /* a file; NULL: the daemon's */
-	const char *sort;      /* of top; NULL: cpu */
+	uint64_t cpus;                /* of backtest; 0: not given */
+	uint64_t seed;                /* of backtest */
+	double price[RESOURCE_COUNT]; /* of report: a core, a GiB, for an hour; 0: not given */
+	const char *recording;        /* a file; NULL: the daemon's */
+	const char *sort;             /* of top; NULL: cpu */
 	uint64_t delay_msec;
 	uint64_t frames;  /* of top; 0: until q, or one without a terminal */
 	char **arguments; /* after the command's name */
@@ -99,6 +100,7 @@ enum ctl_option_bit {
 	OPTION_CSV = 1 << 10,
 	OPTION_RECORDING = 1 << 11,
 	OPTION_IMPORT = 1 << 12, /* dry-run, optional, workload */
+	OPTION_PRICE = 1 << 13,
 };
 
 /* The largest machine that backtest models. */

@@ -33,6 +33,13 @@ uint64_t json_amount(const cJSON *object, const char *key)
 	return (uint64_t)item->valuedouble;
 }
 
+double json_number(const cJSON *object, const char *key)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+
+	return cJSON_IsNumber(item) ? item->valuedouble : 0;
+}
+
 bool json_flag(const cJSON *object, const char *key)
 {
 	return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, key));
@@ -173,7 +180,10 @@ int json_print(const struct ctl *c, cJSON *value)
 
 /* --- for people */
 
-#define PATH_SIZE 64
+#define PATH_SIZE  64
+#define COLUMN_GAP 2
+/* Of a name that is cut. */
+#define NAME_LEAST ((size_t)8)
 
 static const char *const sequences[] = {
 	[PAINT_GOOD] = "\033[32m", [PAINT_WARN] = "\033[33m", [PAINT_BAD] = "\033[31m",
@@ -186,8 +196,9 @@ struct state_paint {
 };
 
 static const struct state_paint state_paints[] = {
-	{"managed", PAINT_GOOD}, {"paused", PAINT_WARN}, {"restored", PAINT_WARN},
-	{"gave-way", PAINT_BAD}, {"frozen", PAINT_BAD},  {"unmanaged", PAINT_BAD},
+	{"managed", PAINT_GOOD}, {"paused", PAINT_WARN},    {"restored", PAINT_WARN},
+	{"gave-way", PAINT_BAD}, {"frozen", PAINT_BAD},     {"unmanaged", PAINT_BAD},
+	{"killed", PAINT_BAD},   {"throttled", PAINT_WARN}, {"under", PAINT_WARN},
 };
 
 const char *paint_on(const struct ctl *c, enum paint p)
@@ -203,7 +214,7 @@ const char *paint_off(const struct ctl *c, enum paint p)
 static enum paint paint_state(const char *state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(state_paints); i++)
-		if (strcmp(state_paints[i].state, state) == 0)
+		if (strncmp(state_paints[i].state, state, strlen(state_paints[i].state)) == 0)
 			return state_paints[i].paint;
 	return PAINT_NONE;
 }
@@ -246,6 +257,26 @@ static const char *amount_value(const struct screen *s, const char *key, char *b
 	return human_amount(s->which, json_amount(s->json, key), buf);
 }
 
+/* "607Mi": no wider than it must be. */
+static const char *narrow_value(const struct screen *s, const char *key, char *buf)
+{
+	char *space = strchr(amount_value(s, key, buf), ' ');
+
+	if (space != NULL) {
+		memmove(space, space + 1, strlen(space));
+		buf[strcspn(buf, "B")] = '\0';
+	}
+	return buf;
+}
+
+static const char *money_value(const struct screen *s, const char *key, char *buf)
+{
+	double v = json_number(s->json, key);
+
+	snprintf(buf, HUMAN_SIZE, "%.*f", v < 99.995 ? 2 : 0, v);
+	return render_has(s, key) ? buf : "-";
+}
+
 static const char *bytes_value(const struct screen *s, const char *key, char *buf)
 {
 	return human_amount(RESOURCE_MEMORY, json_amount(s->json, key), buf);
@@ -284,7 +315,8 @@ static const struct value_kind {
 } value_kinds[] = {
 	{"text", text_value},       {"count", count_value}, {"amount", amount_value},
 	{"bytes", bytes_value},     {"span", span_value},   {"ago", ago_value},
-	{"percent", percent_value}, {"whole", whole_value},
+	{"percent", percent_value}, {"whole", whole_value}, {"narrow", narrow_value},
+	{"money", money_value},
 };
 
 /* The value of one "cpu.last.from". */
@@ -333,9 +365,9 @@ static const char *value_of(const struct screen *s, const char *name, char *buf)
 
 /* Prints a text in which {KIND:KEY} stands for a value of the object, "-" where it is not known.
  * Kinds: text, count, amount (of s->which), bytes, span (microseconds), ago (a time), percent (of
- * permille, and of KEY_ppm), whole (percent without decimals). KEY may be "cpu.use", and name
- * several keys: "kernel|limit" is the first that is known. [...] is left out where its first value
- * is not known. */
+ * permille, and of KEY_ppm), whole (percent without decimals), narrow (amount), money. KEY may be
+ * "cpu.use", and name several keys: "kernel|limit" is the first that is known. [...] is left out
+ * where its first value is not known. */
 static void render_put(const struct screen *s, const char *text)
 {
 	char buf[HUMAN_SIZE];
@@ -376,9 +408,6 @@ static void render_row(const struct screen *s, const char *title, const char *te
 		fprintf(s->c->out, "  %-10s %s\n", title, line);
 }
 
-#define CELL_SIZE  120
-#define COLUMN_GAP 2
-
 struct table {
 	const struct ctl *c;
 	const struct table_column *columns;
@@ -394,6 +423,8 @@ static void fill_cell(const struct table *t, size_t column, const cJSON *row, ch
 				 k->text ? k->text : k->choose(row));
 
 	snprintf(cell, CELL_SIZE, "%s", text ? text : "");
+	if (t->widths[column] > 0 && strlen(cell) > t->widths[column])
+		strcpy(cell + t->widths[column] - 2, "..");
 }
 
 static bool is_shown(const struct table *t, size_t column)
@@ -443,9 +474,15 @@ void render_table(const struct ctl *c, const struct table_column *columns, size_
 	struct table t = {.c = c, .columns = columns, .count = MIN(count, TABLE_COLUMNS_MAX)};
 	const cJSON *row;
 	char cell[CELL_SIZE];
+	size_t used = 0;
 
-	for (size_t i = 0; i < t.count; i++)
+	for (size_t i = 0; i < t.count; i++) {
 		t.widths[i] = width_of(&t, i, rows);
+		used += is_shown(&t, i) ? t.widths[i] + COLUMN_GAP : 0;
+	}
+	if (columns[0].is_cut && c->output != OUTPUT_WIDE && used > TABLE_WIDTH + COLUMN_GAP)
+		t.widths[0] -= MIN(used - TABLE_WIDTH - COLUMN_GAP,
+				   t.widths[0] - MIN(t.widths[0], NAME_LEAST));
 	for (size_t i = 0; i < t.count; i++)
 		if (is_shown(&t, i))
 			print_cell(&t, i, columns[i].title);

@@ -10,6 +10,8 @@
 const char *json_text(const cJSON *object, const char *key);
 /* VIEW_NONE when it is missing, null or no amount; "max" is LIMIT_MAX. */
 uint64_t json_amount(const cJSON *object, const char *key);
+/* 0 when it is missing or no number. */
+double json_number(const cJSON *object, const char *key);
 bool json_flag(const cJSON *object, const char *key);
 /* 0 when it is missing or no time. */
 usec_t json_time(const cJSON *object, const char *key);
@@ -38,10 +40,13 @@ struct table_column {
 	bool wide;        /* only with -o wide */
 	const char *text; /* {KIND:KEY} of the object, as render_put(); NULL: choose() */
 	const char *(*choose)(const cJSON *row);
-	bool is_state; /* painted as one */
+	bool is_state; /* painted by how it begins */
+	bool is_cut;   /* the first: for a table of TABLE_WIDTH */
 };
 
 #define TABLE_COLUMNS_MAX ((size_t)24)
+#define CELL_SIZE         120
+#define TABLE_WIDTH       100
 
 void render_table(const struct ctl *c, const struct table_column *columns, size_t count,
 		  const cJSON *rows);

@@ -6,6 +6,7 @@
 #include "policy/base/quantity.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +14,15 @@
 static const char *const highest_keys[] = {"request", "limit",  "use_p50", "use_p95", "use_max",
 					   "lower",   "target", "upper",   "peak",    "min"};
 /* Summed over all pods. */
-static const char *const summed_keys[] = {"requested", "over_target", "reclaimable"};
+static const char *const summed_keys[] = {"requested", "over_target", "under_target",
+					  "reclaimable"};
 static const char *const name_keys[] = {"namespace", "workload", "owner", "container"};
+
+/* As clouds count. */
+#define HOURS_PER_MONTH 730
+#define RISK_SIZE       40
+/* Of the periods of a day; a share of 24 h of goal savings is 2 %. */
+#define THROTTLED_PERMILLE 10
 
 /* --- read */
 
@@ -180,6 +188,18 @@ static uint64_t request_above(const cJSON *resource, const char *key)
 	return known(request) && known(bound) && request > bound ? request - bound : 0;
 }
 
+/* Of the target, what is not requested. A unit requests nothing. */
+static uint64_t request_below(const cJSON *container, const cJSON *resource)
+{
+	uint64_t request = json_amount(resource, "request"),
+		 target = json_amount(resource, "target");
+
+	request = known(request) ? request : 0;
+	return cJSON_HasObjectItem(container, "namespace") && known(target) && target > request
+		       ? target - request
+		       : 0;
+}
+
 static bool take_resource(cJSON *row, const cJSON *container, const char *key)
 {
 	const cJSON *from = json_object(container, key);
@@ -194,6 +214,7 @@ static bool take_resource(cJSON *row, const cJSON *container, const char *key)
 	return ok && take_lowest(to, from, "original") && take_lowest(to, from, "max") &&
 	       add(to, "requested", known(request) ? request : 0) &&
 	       add(to, "over_target", request_above(from, "target")) &&
+	       add(to, "under_target", request_below(container, from)) &&
 	       add(to, "reclaimable", request_above(from, "upper"));
 }
 
@@ -335,16 +356,81 @@ static bool add_total(cJSON *report, const cJSON *rows, int nodes)
 	return ok;
 }
 
-cJSON *report_sum(const cJSON *all, const char *namespace)
+/* What the present size risks, worst first; "": nothing. */
+static void risk_of(const cJSON *row, enum resource r, char ret[static RISK_SIZE])
+{
+	const cJSON *o = json_object(row, resource_names[r]);
+	const char *key = r == RESOURCE_CPU ? "throttled_permille" : "oom_kills";
+	uint64_t hurt = json_amount(row, key), below = json_amount(o, "under_target");
+	bool under = below > json_amount(o, "requested") / 10;
+
+	ret[0] = '\0';
+	if (r == RESOURCE_CPU && known(hurt) && hurt >= THROTTLED_PERMILLE)
+		snprintf(ret, RISK_SIZE, "throttled%s", under ? ", under" : "");
+	else if (r == RESOURCE_MEMORY && known(hurt) && hurt > 0)
+		snprintf(ret, RISK_SIZE, "killed %" PRIu64 "%s", hurt, under ? ", under" : "");
+	else if (under)
+		snprintf(ret, RISK_SIZE, "under-requested");
+}
+
+/* Where the sizes go to: a request to the target, a limit to the peak, as far as is allowed. */
+static bool add_advice(const cJSON *row, enum resource r)
+{
+	cJSON *o = cJSON_GetObjectItemCaseSensitive(row, resource_names[r]);
+	uint64_t target = json_amount(o, "target"), peak = json_amount(o, "peak");
+	uint64_t least = json_amount(o, "min"), most = json_amount(o, "max");
+	char risk[RISK_SIZE];
+	bool ok = true;
+
+	risk_of(row, r, risk);
+	if (risk[0] != '\0')
+		ok = cJSON_AddStringToObject(o, "risk", risk) != NULL;
+	target = MAX(known(target) ? target : 0, known(least) ? least : 0);
+	if (ok && known(json_amount(o, "target")) && cJSON_HasObjectItem(row, "namespace"))
+		ok = set_amount(o, "recommended_request", MIN(target, most));
+	if (ok && known(peak) && known(json_amount(o, "limit")))
+		ok = set_amount(o, "recommended_limit", MIN(MAX(peak, target), most));
+	return ok;
+}
+
+static bool add_price(cJSON *o, const char *to, const char *of, double price)
+{
+	double cents = rint(price * 100 * json_number(o, of));
+
+	return cJSON_AddNumberToObject(o, to, cents / 100) != NULL;
+}
+
+/* What the sums of a row or of all cost in a month. */
+static bool add_money(const struct ctl *c, cJSON *to)
+{
+	static const double unit[RESOURCE_COUNT] = {1000, (double)GIB};
+	bool ok = true;
+
+	for (enum resource r = 0; ok && r < RESOURCE_COUNT; r++) {
+		cJSON *o = cJSON_GetObjectItemCaseSensitive(to, resource_names[r]);
+		double price = c->price[r] * HOURS_PER_MONTH / unit[r];
+
+		ok = price <= 0 || (add_price(o, "saved_per_month", "over_target", price) &&
+				    add_price(o, "missing_per_month", "under_target", price));
+	}
+	return ok;
+}
+
+cJSON *report_sum(const struct ctl *c, const cJSON *all)
 {
 	OWN(drop_json) cJSON *report = cJSON_CreateObject();
 	cJSON *rows = cJSON_AddArrayToObject(report, "rows");
 	size_t count;
-	const cJSON **items = collect(all, namespace, &count);
+	const cJSON **items = collect(all, c->namespace, &count);
 	bool ok = items != NULL && rows != NULL && add_rows(rows, items, count, false) &&
 		  add_total(report, rows, cJSON_GetArraySize(all)) &&
-		  add_rollouts(report, items, count);
+		  add_rollouts(report, items, count) &&
+		  add_money(c, cJSON_GetObjectItemCaseSensitive(report, "total"));
+	cJSON *row;
 
+	cJSON_ArrayForEach (row, rows)
+		ok = ok && add_advice(row, RESOURCE_CPU) && add_advice(row, RESOURCE_MEMORY) &&
+		     add_money(c, row);
 	free(items);
 	return ok ? STEAL(report) : NULL;
 }
@@ -406,7 +492,7 @@ int ctl_report(const struct ctl *c)
 	count = (size_t)cJSON_GetArraySize(all);
 	if (count == 0)
 		return ctl_fail(c, CTL_ERROR, "give answers of GET /v1/report", "no report");
-	report = report_sum(all, c->namespace);
+	report = report_sum(c, all);
 	if (report == NULL)
 		return ctl_fail(c, CTL_ERROR, NULL, "out of memory");
 	r = print_report(c, report);
@@ -416,35 +502,6 @@ int ctl_report(const struct ctl *c)
 			     count + skipped);
 	return r;
 }
-
-/* clang-format off */
-static const struct table_column columns[] = {
-	{.title = "WORKLOAD", .text = "{text:namespace}/{text:workload}"},
-	{.title = "OWNER", .wide = true, .text = "{text:owner}"},
-	{.title = "CONTAINER", .text = "{text:container}"},
-	{.title = "PODS", .text = "{count:pods}"},
-	{.title = "CPU request", .text = "{amount:cpu.request}"},
-	{.title = "LIMIT", .wide = true, .text = "{amount:cpu.limit}"},
-	{.title = "P50", .wide = true, .text = "{amount:cpu.use_p50}"},
-	{.title = "P95", .text = "{amount:cpu.use_p95}"},
-	{.title = "MAX", .text = "{amount:cpu.use_max}"},
-	{.title = "TARGET", .text = "{amount:cpu.target}"},
-	{.title = "OVER TARGET", .text = "{amount:cpu.over_target}"},
-	{.title = "RECLAIMABLE", .wide = true, .text = "{amount:cpu.reclaimable}"},
-	{.title = "MEMORY request", .text = "{amount:memory.request}"},
-	{.title = "LIMIT", .wide = true, .text = "{amount:memory.limit}"},
-	{.title = "P50", .wide = true, .text = "{amount:memory.use_p50}"},
-	{.title = "P95", .text = "{amount:memory.use_p95}"},
-	{.title = "MAX", .text = "{amount:memory.use_max}"},
-	{.title = "TARGET", .text = "{amount:memory.target}"},
-	{.title = "OVER TARGET", .text = "{amount:memory.over_target}"},
-	{.title = "RECLAIMABLE", .wide = true, .text = "{amount:memory.reclaimable}"},
-	{.title = "24h THROTTLED", .wide = true, .text = "{whole:throttled_permille}"},
-	{.title = "24h OOM KILLS", .wide = true, .text = "{count:oom_kills}"},
-	{.title = "COUNTED FOR", .wide = true, .text = "{span:counted_usec}"},
-	{.title = "CONFIDENCE", .text = "{whole:confidence_permille}"},
-};
-/* clang-format on */
 
 /* clang-format off */
 static const struct table_column rollout_columns[] = {
@@ -466,7 +523,7 @@ static const struct table_column rollout_columns[] = {
 };
 /* clang-format on */
 
-_Static_assert(ARRAY_SIZE(columns) <= TABLE_COLUMNS_MAX, "render.h");
+_Static_assert(ARRAY_SIZE(rollout_columns) <= TABLE_COLUMNS_MAX, "render.h");
 
 static void put_rollouts(const struct ctl *c, const cJSON *report)
 {
@@ -488,6 +545,78 @@ static double gibibytes(const cJSON *total, const char *key)
 	return (double)json_amount(json_object(total, "memory"), key) / (double)GIB;
 }
 
+static const char *resource_of(const cJSON *line)
+{
+	return cJSON_HasObjectItem(line, "cpu") ? "cpu" : "mem";
+}
+
+/* Two lines for each row: of CPU, and of memory. */
+/* clang-format off */
+static const struct table_column line_columns[] = {
+	{.title = "WORKLOAD", .text = "{text:name}", .is_cut = true},
+	{.title = "PODS", .text = "[{count:pods}]"},
+	{.title = "", .choose = resource_of},
+	{.title = "REQUEST", .text = "{narrow:cpu.request|memory.request}[ -> {narrow:cpu.recommended_request|memory.recommended_request}]"},
+	{.title = "LIMIT", .text = "{narrow:cpu.limit|memory.limit}[ -> {narrow:cpu.recommended_limit|memory.recommended_limit}]"},
+	{.title = "SAVED/MISSING", .text = "{narrow:cpu.over_target|memory.over_target}/{narrow:cpu.under_target|memory.under_target}"},
+	{.title = "P50", .wide = true, .text = "{narrow:cpu.use_p50|memory.use_p50}"},
+	{.title = "P95", .wide = true, .text = "{narrow:cpu.use_p95|memory.use_p95}"},
+	{.title = "MAX", .wide = true, .text = "{narrow:cpu.use_max|memory.use_max}"},
+	{.title = "RECLAIMABLE", .wide = true, .text = "{narrow:cpu.reclaimable|memory.reclaimable}"},
+	{.title = "24h THROTTLED", .wide = true, .text = "{whole:throttled_permille}"},
+	{.title = "OOM KILLS", .wide = true, .text = "{count:oom_kills}"},
+	{.title = "COUNTED FOR", .wide = true, .text = "{span:counted_usec}"},
+	{.title = "CONFIDENCE", .wide = true, .text = "{whole:confidence_permille}"},
+	{.title = "OWNER", .wide = true, .text = "{text:owner}"},
+	{.title = "RISK", .text = "{text:cpu.risk|memory.risk}", .is_state = true},
+	{.title = "A MONTH", .text = "{money:cpu.saved_per_month|memory.saved_per_month}/{money:cpu.missing_per_month|memory.missing_per_month}"},
+};
+/* clang-format on */
+
+_Static_assert(ARRAY_SIZE(line_columns) <= TABLE_COLUMNS_MAX, "render.h");
+
+static bool add_line(cJSON *lines, const cJSON *row, enum resource r)
+{
+	bool first = r == RESOURCE_CPU, pod = cJSON_HasObjectItem(row, "namespace");
+	cJSON *line = cJSON_Duplicate(row, true);
+	char name[CELL_SIZE];
+
+	if (first)
+		snprintf(name, sizeof name, "%s%s%s", pod ? json_text(row, "namespace") : "",
+			 pod ? "/" : "", json_text(row, "workload"));
+	else
+		snprintf(name, sizeof name, " %s", pod ? json_text(row, "container") : "");
+	cJSON_DeleteItemFromObject(line, resource_names[!r]);
+	if (!first || !pod)
+		cJSON_DeleteItemFromObject(line, "pods");
+	return cJSON_AddItemToArray(lines, line) &&
+	       cJSON_AddStringToObject(line, "name", name) != NULL;
+}
+
+static bool has_price(const struct ctl *c)
+{
+	return c->price[RESOURCE_CPU] > 0 || c->price[RESOURCE_MEMORY] > 0;
+}
+
+static bool put_lines(const struct ctl *c, const cJSON *rows)
+{
+	OWN(drop_json) cJSON *lines = cJSON_CreateArray();
+	const cJSON *row;
+
+	cJSON_ArrayForEach (row, rows)
+		if (!add_line(lines, row, RESOURCE_CPU) || !add_line(lines, row, RESOURCE_MEMORY))
+			return false;
+	render_table(c, line_columns, ARRAY_SIZE(line_columns) - !has_price(c), lines);
+	return true;
+}
+
+/* Of both resources. */
+static double in_a_month(const cJSON *total, const char *key)
+{
+	return json_number(json_object(total, "cpu"), key) +
+	       json_number(json_object(total, "memory"), key);
+}
+
 void report_table(const struct ctl *c, const cJSON *report)
 {
 	const cJSON *rows = cJSON_GetObjectItemCaseSensitive(report, "rows");
@@ -500,16 +629,23 @@ void report_table(const struct ctl *c, const cJSON *report)
 			c->namespace ? " of namespace " : "", c->namespace ? c->namespace : "");
 		return;
 	}
-	render_table(c, columns, ARRAY_SIZE(columns), rows);
+	if (!put_lines(c, rows))
+		fputs("vscalectl: out of memory\n", c->err);
 	fprintf(c->out,
-		"\n%" PRIu64 " containers on %" PRIu64 " nodes request %.2f CPUs and %.2f GiB.\n"
-		"Above the targets: %.2f CPUs and %.2f GiB; above the upper bounds, which come "
-		"down as "
-		"confidence grows: %.2f CPUs and %.2f GiB.\n",
+		"\n%" PRIu64 " containers on %" PRIu64 " nodes request %.2f CPUs and %.2f GiB.\n",
 		json_amount(total, "containers"), json_amount(total, "nodes"),
-		cpus(total, "requested"), gibibytes(total, "requested"), cpus(total, "over_target"),
-		gibibytes(total, "over_target"), cpus(total, "reclaimable"),
-		gibibytes(total, "reclaimable"));
+		cpus(total, "requested"), gibibytes(total, "requested"));
+	fprintf(c->out,
+		"Above the targets: %.2f CPUs and %.2f GiB; below them: %.2f CPUs and %.2f GiB.\n"
+		"Above the upper bounds, which come down as confidence grows: %.2f CPUs and %.2f "
+		"GiB.\n",
+		cpus(total, "over_target"), gibibytes(total, "over_target"),
+		cpus(total, "under_target"), gibibytes(total, "under_target"),
+		cpus(total, "reclaimable"), gibibytes(total, "reclaimable"));
+	if (has_price(c))
+		fprintf(c->out, "In a month of %d h: %.2f saved, %.2f missing.\n", HOURS_PER_MONTH,
+			in_a_month(total, "saved_per_month"),
+			in_a_month(total, "missing_per_month"));
 	put_rollouts(c, report);
 }
 
@@ -531,6 +667,7 @@ static const struct {
 	{"cpu_target_millicores", "cpu", "target"},
 	{"cpu_upper_millicores", "cpu", "upper"},
 	{"cpu_over_target_millicores", "cpu", "over_target"},
+	{"cpu_under_target_millicores", "cpu", "under_target"},
 	{"cpu_reclaimable_millicores", "cpu", "reclaimable"},
 	{"memory_request_bytes", "memory", "request"},
 	{"memory_limit_bytes", "memory", "limit"},
@@ -541,6 +678,7 @@ static const struct {
 	{"memory_target_bytes", "memory", "target"},
 	{"memory_upper_bytes", "memory", "upper"},
 	{"memory_over_target_bytes", "memory", "over_target"},
+	{"memory_under_target_bytes", "memory", "under_target"},
 	{"memory_reclaimable_bytes", "memory", "reclaimable"},
 	{"throttled_permille", NULL, "throttled_permille"},
 	{"oom_kills", NULL, "oom_kills"},

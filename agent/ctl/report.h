@@ -10,12 +10,13 @@
  * that begins with { or #. Returns how many were. source: the text's name. */
 size_t report_read(const struct ctl *c, const char *source, const char *text, cJSON *all);
 
-/* {"rows": [...], "total": {...}}, owned; rows in the order of their names, those of one namespace
- * alone unless it is NULL. Of the pods of a workload requests, limits, use and recommendation are
- * the highest, confidence is the lowest; what the requests are above the target (over_target) and
- * above the upper bound (reclaimable) is summed. "rollouts" has rows of the containers with a
+/* {"rows": [...], "total": {...}}, owned; rows in the order of their names, those of c's
+ * namespace alone unless it is NULL. Of the pods of a workload requests, limits, use and
+ * recommendation are the highest, confidence is the lowest; what the requests are above the target
+ * (over_target) and above the upper bound (reclaimable), or below the target (under_target), is
+ * summed. By the prices of c that is money too. "rollouts" has rows of the containers with a
  * rollout, one for each part of it (sized, unsized, stopped). NULL: no memory. */
-cJSON *report_sum(const cJSON *all, const char *namespace);
+cJSON *report_sum(const struct ctl *c, const cJSON *all);
 
 void report_table(const struct ctl *c, const cJSON *report);
 void report_csv(const struct ctl *c, const cJSON *report);

@@ -674,15 +674,15 @@ static cJSON *report_container(const struct shown *s)
 {
 	const struct control *c = control_of(s);
 	const struct container_rule *rollout = rollout_rule(s);
-	const struct kube_pod *spec = s->pod->spec;
+	const struct kube_pod *spec = s->pod != NULL ? s->pod->spec : NULL;
 	struct view_json o = {.json = cJSON_CreateObject()};
 
-	add_text(&o, "namespace", spec->namespace);
-	add_text(&o, "workload", spec->workload);
-	add_text(&o, "owner", spec->owner);
-	add_text(&o, "pod", spec->name);
-	add_text(&o, "container", s->c->name);
-	add_text(&o, "qos_class", qos_names[spec->qos]);
+	add_text(&o, "namespace", spec != NULL ? spec->namespace : NULL);
+	add_text(&o, "workload", spec != NULL ? spec->workload : s->m->name);
+	add_text(&o, "owner", spec != NULL ? spec->owner : "Unit");
+	add_text(&o, "pod", spec != NULL ? spec->name : NULL);
+	add_text(&o, "container", spec != NULL ? s->c->name : NULL);
+	add_text(&o, "qos_class", spec != NULL ? qos_names[spec->qos] : NULL);
 	add_text(&o, "mode", s->m != NULL ? managed_mode_name(s->m) : mode_name(MODE_OFF));
 	add_amount(&o, "confidence_permille", confidence(s));
 	add_amount(&o, "trust_permille", c != NULL ? control_trust(c, RESOURCE_CPU) : 0);
@@ -715,7 +715,7 @@ void report_json_add(void *report, const struct shown *s)
 	cJSON *o;
 	char *text;
 
-	if (s->c == NULL || s->pod->spec->workload == NULL)
+	if (s->pod != NULL && (s->c == NULL || s->pod->spec->workload == NULL))
 		return;
 	/* One at a time: all of a large node would be several MiB. */
 	o = report_container(s);

@@ -144,15 +144,6 @@ void chart_escape(const char *text, FILE *out)
 	}
 }
 
-static const struct {
-	const char *name, *meaning;
-} colors[] = {
-	{"use", "use"},
-	{"mean", "mean use"},
-	{"limit", "limit"},
-	{"mark", "throttled, OOM-killed"},
-};
-
 void chart_page_begin(const char *title, const char *legend, FILE *out)
 {
 	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>", out);
@@ -174,11 +165,11 @@ void chart_page_begin(const char *title, const char *legend, FILE *out)
 	chart_escape(title, out);
 	fputs("</h1>\n<p>", out);
 	chart_escape(legend, out);
-	fputs("</p>\n<p>", out);
-	for (size_t i = 0; i < ARRAY_SIZE(colors); i++)
-		fprintf(out, "<span style=\"color: var(--%s)\">&#9632;</span> %s &nbsp; ",
-			colors[i].name, colors[i].meaning);
-	fputs("</p>\n", out);
+	fputs("</p>\n<p><span style=\"color: var(--use)\">&#9632;</span> use "
+	      "<span style=\"color: var(--mean)\">&#9632;</span> mean use "
+	      "<span style=\"color: var(--limit)\">&#9632;</span> limit "
+	      "<span style=\"color: var(--mark)\">&#9632;</span> throttled, OOM-killed</p>\n",
+	      out);
 }
 
 void chart_page_end(FILE *out)

@@ -31,8 +31,8 @@ static const char two_nodes[] = NODE(
 static inline cJSON *summed(const char *text, const char *namespace)
 {
 	OWN(drop_json) cJSON *all = cJSON_CreateArray();
-	struct ctl c = {.err = stderr};
+	struct ctl c = {.err = stderr, .namespace = namespace};
 
 	CHECK_EQ(report_read(&c, "test", text, all), 0);
-	return report_sum(all, namespace);
+	return report_sum(&c, all);
 }

@@ -146,8 +146,8 @@ static void test_prometheus(void)
 		      "answer-short.json: sample ");
 	/* Two series: two runs, named by their labels. */
 	CHECK_EQ(run("backtest --cpus 8 " SERIES "answer-two.json"), CTL_OK);
-	CHECK(strstr(out_text, "answer-two.json: namespace=shop,pod=web-0: 4 samples") != NULL);
-	CHECK(strstr(out_text, "answer-two.json: namespace=shop,pod=web-1: 4 samples") != NULL);
+	CHECK(strstr(out_text, "answer-two.json: {namespace:shop,pod:web-0}: 4 samples") != NULL);
+	CHECK(strstr(out_text, "answer-two.json: {namespace:shop,pod:web-1}: 4 samples") != NULL);
 }
 
 /* What a spreadsheet writes, from standard input; what of it is not used is said. */

@@ -238,6 +238,42 @@ static void test_partial_status(void)
 	free(err);
 }
 
+/* 100 columns with any name, a unit without a namespace, and what is too small is named. */
+static void test_table(void)
+{
+	static const char text[] = NODE(
+		"n",
+		"{\"namespace\":\"a-namespace-of-some-length\",\"workload\":\"a-workload-whose-"
+		"name-"
+		"alone-has-sixty-letters-which-is-the-most-there-is\",\"container\":\"c\",\"oom_"
+		"kills\":2,"
+		"\"cpu\":{\"request\":1100,\"limit\":2250,\"target\":1200,\"peak\":3350,\"max\":"
+		"3000},"
+		"\"memory\":{\"request\":1181116006,\"limit\":1288490188,\"target\":1395864371,"
+		"\"peak\":1503238553}},"
+		"{\"workload\":\"web.service\",\"owner\":\"Unit\",\"cpu\":{\"limit\":500,"
+		"\"target\":100,"
+		"\"peak\":120}}");
+	OWN(drop_free) char *out = NULL;
+	struct ctl c = {.price = {0.031, 0.004}, .color = true, .err = stderr};
+	OWN(drop_json) cJSON *all = cJSON_CreateArray(), *report = NULL;
+	size_t size;
+
+	CHECK_EQ(report_read(&c, "test", text, all), 0);
+	report = report_sum(&c, all);
+	c.out = open_memstream(&out, &size);
+	report_table(&c, report);
+	fclose(c.out);
+	CHECK(strstr(out, "\033[31mkilled 2, under\033[0m") != NULL);
+	CHECK(strstr(out, "2250m -> 3 ") != NULL);
+	CHECK(strstr(out, "1.10Gi -> 1.30Gi") != NULL);
+	CHECK(strstr(out, "\nweb.serv..  ") != NULL && strstr(out, "500m -> 120m") != NULL);
+	CHECK(strstr(out, "below them: 0.10 CPUs and 0.20 GiB") != NULL);
+	CHECK(strstr(out, "In a month of 730 h: 0.00 saved, 2.84 missing.") != NULL);
+	for (const char *at = out; *at != '\0'; at += strcspn(at, "\n") + 1)
+		CHECK(strcspn(at, "\n") <= 100 + (strstr(at, "\033") != NULL ? 9 : 0));
+}
+
 static void test_bad(void)
 {
 	static const char *const texts[] = {
@@ -281,6 +317,7 @@ int main(void)
 	test_csv_is_safe();
 	test_partial();
 	test_partial_status();
+	test_table();
 	test_bad();
 	return check_result();
 }

@@ -59,6 +59,7 @@ static void test_off_writes_nothing(void)
 {
 	struct rig r;
 	struct rig_unit *u, *other;
+	char *report = NULL;
 
 	rig_open(&r, rig_config("  - {match: a.service, mode: Off}\n"));
 	u = rig_add(&r, "a.service", 200, 64 * MIB);
@@ -69,6 +70,10 @@ static void test_off_writes_nothing(void)
 	CHECK_EQ(rig_bytes(&r, u, "memory.max"), 64 * MIB);
 	CHECK_EQ(r.set_calls, 0);
 	CHECK(r.daemon->units.items[0]->control.recommendation.resource[RESOURCE_CPU].target > 0);
+	/* The report has it beside containers. */
+	CHECK_EQ(r.loop->serve.api.ops->report(&r.loop->serve, &report), 0);
+	CHECK(strstr(report, "{\"workload\":\"a.service\",\"owner\":\"Unit\"") != NULL);
+	free(report);
 	/* Not named: not even opened. */
 	CHECK_EQ(r.daemon->units.count, 1);
 	CHECK_EQ(rig_cpu_milli(&r, other), 200);

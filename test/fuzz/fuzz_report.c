@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (report_read(&c, "input", text, all) == 0 && cJSON_GetArraySize(all) == 0)
 		abort();
-	report = report_sum(all, NULL);
+	report = report_sum(&c, all);
 	if (report == NULL)
 		abort();
 	report_table(&c, report);
