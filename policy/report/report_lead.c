@@ -16,8 +16,9 @@
 /* These times are for a kubelet that carries a resize out within this; what it takes longer is
  * added twice to the time of a lead, and four times to its headroom. */
 #define CARRY_USUAL_USEC (5 * USEC_PER_SEC)
-/* A starved node needs 9 to 28 s; more than this is a pod that hangs. */
-#define CARRY_MAX_USEC (30 * USEC_PER_SEC)
+/* A starved node needs 9 to 28 s, one pod may hang: so much counts of one and of several. */
+#define CARRY_ALONE_USEC (15 * USEC_PER_SEC)
+#define CARRY_MAX_USEC   (30 * USEC_PER_SEC)
 /* The longest time that was seen halves in this time. */
 #define CARRY_HALF_USEC (10 * USEC_PER_MIN)
 
@@ -36,14 +37,30 @@ static usec_t carry_usec(const struct report_node *n, usec_t now)
 
 void report_node_learn(struct report_node *n, const struct report_state *s, usec_t now)
 {
-	usec_t took = MIN(now - s->since, CARRY_MAX_USEC);
+	usec_t longest = carry_usec(n, now);
+	bool alone = n->carry_of == s || longest < CARRY_ALONE_USEC;
+	usec_t took = MIN(now - s->since, alone ? CARRY_ALONE_USEC : CARRY_MAX_USEC);
 
-	/* What the kubelet has no room for says nothing about its speed. */
+	/* What the kubelet has no room for says nothing about its speed, nor does a pod that waits
+	 * while others' resizes are carried out. */
 	if (s->under_way || s->carry != CARRY_WAITS || s->deferred_since != 0 ||
-	    s->lead > LEAD_PENDING || took < carry_usec(n, now))
+	    s->lead > LEAD_PENDING || n->quick_since > s->since || took < longest)
 		return;
 	n->carry_usec = took;
 	n->carry_at = now;
+	n->carry_of = s;
+}
+
+void report_node_carried(struct report_node *n, const struct report_state *s, usec_t now)
+{
+	if (now - s->since > CARRY_USUAL_USEC)
+		return;
+	n->quick_since = MAX(n->quick_since, s->since);
+	/* The one that was slow waited at the same time. */
+	if (s->since < n->carry_at) {
+		n->carry_usec = carry_usec(n, now) / 2;
+		n->carry_at = now;
+	}
 }
 
 struct report_tuning report_tuned(const struct report_tuning *t, const struct report_node *n,
