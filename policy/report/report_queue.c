@@ -133,10 +133,21 @@ static usec_t opens_with(const struct report_queue *q, uint32_t spare, usec_t no
 	return MAX(MAX(now, q->slow_until), at);
 }
 
+/* When a write of this urgency may go out in turn at the earliest. */
+static usec_t opens_in_turn(const struct report_queue *q, enum report_urgency urgency, usec_t now)
+{
+	/* Dozens of leads at once would take the raises of others all tokens for 10 s. */
+	uint32_t spare = urgency == REPORT_LEADS        ? q->rate.burst / 4
+			 : urgency == REPORT_ANNOTATION ? q->rate.burst / 2
+							: 0;
+
+	return opens_with(q, spare, now);
+}
+
 /* When a write of this urgency may go out at the earliest. */
 static usec_t opens(const struct report_queue *q, enum report_urgency urgency, usec_t now)
 {
-	usec_t at = opens_with(q, urgency == REPORT_ANNOTATION ? q->rate.burst / 2 : 0, now);
+	usec_t at = opens_in_turn(q, urgency, now);
 
 	if (urgency == REPORT_LEADS_AGAIN)
 		return MAX(filled(&q->leading, 1000 + LEADING_BURST * 500, now),
@@ -154,7 +165,7 @@ usec_t report_queue_opens_event(const struct report_queue *q, bool turn, usec_t 
 bool report_queue_take(struct report_queue *q, enum report_urgency urgency, usec_t now)
 {
 	if (urgency == REPORT_LEADS_AGAIN ||
-	    (urgency == REPORT_LEADS && opens(q, REPORT_ORDINARY, now) > now)) {
+	    (urgency == REPORT_LEADS && opens_in_turn(q, urgency, now) > now)) {
 		report_queue_take_slot(&q->leading, now);
 		return false;
 	}

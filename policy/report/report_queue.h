@@ -3,13 +3,12 @@
  * an outage of any length ends in one report per changed pod, with the newest state.
  *
  * Tokens: one in interval_usec, at most burst, for every write; annotations leave half of the burst
- * to others, Events a quarter. Order: leads, what was refused or goes back, memory raises, other
- * resizes, annotations; the oldest first. After a 429 nothing is written before Retry-After, cut to
- * a minute, leads to 5 s. In an
- * outage one try at a time, 1 s to 60 s apart; a lead cannot wait for it and has a token bucket of
- * its own; those after a failed request have that bucket alone, and leave half of it to the others.
- * After an outage each kind waits its own part of spread_usec. Pure; random choices come
- * from the seed. */
+ * to others, leads (which have a bucket of their own besides) and Events a quarter. Order: leads,
+ * what was refused or goes back, memory raises, other resizes, annotations; the oldest first. After
+ * a 429 nothing is written before Retry-After, cut to a minute, leads to 5 s. In an outage one try
+ * at a time, 1 s to 60 s apart; a lead cannot wait for it and has a token bucket of its own; those
+ * after a failed request have that bucket alone, and leave half of it to the others. After an
+ * outage each kind waits its own part of spread_usec. Pure; random choices come from the seed. */
 #pragma once
 
 #include "policy/report/report.h"

@@ -222,7 +222,11 @@ static const struct tenant tenants[] = {
 	{"resize", 500, FAILING, 0, 10 * S, 11, true, 1, S},
 	{"resize", 500, FAILING, 0, 30 * S, 40, true, 1, S},
 	{"resize", 504, TIMEOUT, 0, 29 * S, 11, false, 1, 70 * S},
-	/* Six tenants at once, for some time. */
+	/* Six tenants at once, from the first second on. */
+	{"resize", 500, FAILING, 0, 0, 60, true, 6, 0},
+	{"resize", 500, FAILING, 0, 10 * S, 60, true, 6, 0},
+	{"resize", 500, FAILING, 0, 10 * S, 60, true, 6, S},
+	{"resize", 500, FAILING, 0, 10 * S, 60, true, 6, 2 * S},
 	{"resize", 500, FAILING, 0, 10 * S, 60, true, 6, 5 * S},
 	{"resize", 500, FAILING, 0, 10 * S, 60, true, 6, 60 * S},
 	{"resize", 500, FAILING, 0, 30 * S, 60, true, 6, 200 * S},
