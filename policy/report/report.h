@@ -156,9 +156,7 @@ struct report_node {
 	usec_t no_decrease_until; /* the server takes no lower memory limit (1.33) */
 	usec_t carry_usec;        /* the longest from accepted to carried out, lately ... */
 	usec_t carry_at;          /* ... seen then */
-	usec_t quick_since;       /* the newest that took no longer than usual was accepted then */
-	/* Whose resize took that long; only compared. */
-	const struct report_state *carry_of;
+	const struct report_state *carry_of; /* whose resize took that long; only compared */
 };
 
 struct report_values {
@@ -352,8 +350,6 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 void report_cut_moot(struct report_state *s, usec_t now);
 /* Before report_observed(): how long has the kubelet taken so far? */
 void report_node_learn(struct report_node *n, const struct report_state *s, usec_t now);
-/* The kubelet has carried the resize out: REPORT_CHANGE_RATIFIED. */
-void report_node_carried(struct report_node *n, const struct report_state *s, usec_t now);
 /* The tuning for this node: leads go earlier and cover more the longer its kubelet takes. */
 struct report_tuning report_tuned(const struct report_tuning *t, const struct report_node *n,
 				  usec_t now);

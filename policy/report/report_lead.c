@@ -41,26 +41,13 @@ void report_node_learn(struct report_node *n, const struct report_state *s, usec
 	bool alone = n->carry_of == s || longest < CARRY_ALONE_USEC;
 	usec_t took = MIN(now - s->since, alone ? CARRY_ALONE_USEC : CARRY_MAX_USEC);
 
-	/* What the kubelet has no room for says nothing about its speed, nor does a pod that waits
-	 * while others' resizes are carried out. */
+	/* What the kubelet has no room for is no measure of its speed. */
 	if (s->under_way || s->carry != CARRY_WAITS || s->deferred_since != 0 ||
-	    s->lead > LEAD_PENDING || n->quick_since > s->since || took < longest)
+	    s->lead > LEAD_PENDING || took < longest)
 		return;
 	n->carry_usec = took;
 	n->carry_at = now;
 	n->carry_of = s;
-}
-
-void report_node_carried(struct report_node *n, const struct report_state *s, usec_t now)
-{
-	if (now - s->since > CARRY_USUAL_USEC)
-		return;
-	n->quick_since = MAX(n->quick_since, s->since);
-	/* The one that was slow waited at the same time. */
-	if (s->since < n->carry_at) {
-		n->carry_usec = carry_usec(n, now) / 2;
-		n->carry_at = now;
-	}
 }
 
 struct report_tuning report_tuned(const struct report_tuning *t, const struct report_node *n,

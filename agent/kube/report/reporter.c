@@ -834,8 +834,6 @@ static bool reporter_check(struct pod_report *t, usec_t now)
 	report_node_learn(&r->node, t->state, now);
 	r->tuning = report_tuned(&r->options.tuning, &r->node, now);
 	changes = report_observed(&r->tuning, t->state, &v->facts, now);
-	if (changes & REPORT_CHANGE_RATIFIED)
-		report_node_carried(&r->node, t->state, now);
 	if (changes & REPORT_CHANGE_REFUSED)
 		r->tally.answers[REPORT_ANSWER_REFUSED]++;
 	if (changes != 0)
