@@ -132,14 +132,10 @@ static bool may_write(const struct pod *p)
 	if (p->level == NULL || p->level->cgroup.cg == NULL || !p->level->originals.saved ||
 	    managed_state(p->level) == UNIT_UNMANAGED)
 		return false;
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct managed *m = p->members[i].managed;
-
-		if (m != NULL && (m->hand_back.due || m->originals.touched ||
-				  m->plan.rising[RESOURCE_CPU] != 0 ||
-				  m->plan.rising[RESOURCE_MEMORY] != 0 || memory_property_due(m)))
+	POD_FOREACH (m, p)
+		if (m->hand_back.due || m->originals.touched || m->plan.rising[RESOURCE_CPU] != 0 ||
+		    m->plan.rising[RESOURCE_MEMORY] != 0 || memory_property_due(m))
 			return true;
-	}
 	return p->level->originals.touched;
 }
 
@@ -265,9 +261,8 @@ void pod_level_check(struct managed *m)
 	if (r < 0)
 		return;
 	unit_fill_absent(m, &u);
-	for (size_t i = 0; i < m->pod->spec->container_count; i++)
-		if (m->pod->members[i].managed != NULL)
-			oom_lowered(m->pod->members[i].managed, m, u.limits.mem_max);
+	POD_FOREACH (c, m->pod)
+		oom_lowered(c, m, u.limits.mem_max);
 	control_set_kernel(&m->control, &u.limits);
 	m->pod->concerned = true;
 }

@@ -380,11 +380,8 @@ static uint32_t recommended(const struct pod *p)
 {
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct managed *m = p->members[i].managed;
-
-		n += m != NULL && m->container.annotated && m->control.history.samples > 0;
-	}
+	POD_FOREACH (m, p)
+		n += m->container.annotated && m->control.history.samples > 0;
 	return n;
 }
 

@@ -66,14 +66,22 @@ void pods_scan_again(struct pods *pods)
 		pods->items[i]->scan = true;
 }
 
+struct managed *pod_next(const struct pod *p, const struct managed *after)
+{
+	size_t i = 0;
+
+	while (after != NULL && p->members[i++].managed != after)
+		;
+	while (i < p->spec->container_count && p->members[i].managed == NULL)
+		i++;
+	return i < p->spec->container_count ? p->members[i].managed : NULL;
+}
+
 enum state_reason pod_unfound(const struct pod *p)
 {
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct managed *m = p->members[i].managed;
-
-		if (m != NULL && m->container.unfound != STATE_SIZING)
+	POD_FOREACH (m, p)
+		if (m->container.unfound != STATE_SIZING)
 			return m->container.unfound;
-	}
 	return STATE_SIZING;
 }
 

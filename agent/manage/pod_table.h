@@ -130,11 +130,13 @@ struct pods {
 	bool missed;  /* a pod could not be added: out of memory */
 	bool listing; /* a list is being received, or ended early */
 	struct kube_namespaces namespaces; /* owned */
-	bool namespaces_awaited;           /* they are not known yet: no pod enters the table */
-	bool namespaces_late;              /* pods with a mode of their own enter it all the same */
-	bool list_due;                     /* the rules for pods may name others than before */
-	bool observe_full;                 /* not all are observed, and that was reported */
-	struct pod_rollout *rollouts;      /* owned */
+	/* They will be known: until then no pod is sized, as its namespace may opt out or set
+	 * bounds, and none is taken for a pod without a mode. */
+	bool namespaces_awaited;
+	bool namespaces_late;         /* pods with a mode of their own enter it all the same */
+	bool list_due;                /* the rules for pods may name others than before */
+	bool observe_full;            /* not all are observed, and that was reported */
+	struct pod_rollout *rollouts; /* owned */
 	size_t rollout_count;
 	usec_t rollouts_save_at; /* 0: what is stopped is on disk */
 	usec_t list_wanted_at;   /* when another list was last asked for; 0: never */
@@ -152,6 +154,9 @@ struct pod *pods_entry(const struct pods *pods, const char *uid);
 struct pod *pods_named(const struct pods *pods, const char *name);
 /* Events were lost: the cgroups of every pod are searched for again. */
 void pods_scan_again(struct pods *pods);
+/* The managed container after that one; NULL: the first one, and there is none. */
+struct managed *pod_next(const struct pod *p, const struct managed *after);
+#define POD_FOREACH(m, p) for (struct managed *m = pod_next(p, NULL); m; m = pod_next(p, m))
 /* Of its first container that is not found; STATE_SIZING: all are. */
 enum state_reason pod_unfound(const struct pod *p);
 /* Is there not one managed container, and no sandbox is the reason? */

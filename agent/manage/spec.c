@@ -200,7 +200,6 @@ void pod_set_bounds(struct managed *m)
 
 void pod_bound_all(const struct pod *p)
 {
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL)
-			pod_set_bounds(p->members[i].managed);
+	POD_FOREACH (m, p)
+		pod_set_bounds(m);
 }

@@ -74,7 +74,7 @@ static void on_trouble(void *ctx, int error, unsigned status, const char *text)
 
 	(void)status; /* it is in the text */
 	daemon_wake(c->wake);
-	pods_set_live(c->pods, false);
+	c->pods->live = false;
 	snprintf(c->watch_trouble, sizeof c->watch_trouble, "%s", text);
 	event_tell(EVENT_API_LOST, .detail = c->watch_trouble, .error = error);
 	c->bounds_due = true;
@@ -86,7 +86,7 @@ static void on_healthy(void *ctx)
 	struct cluster *c = ctx;
 
 	daemon_wake(c->wake);
-	pods_set_live(c->pods, true);
+	c->pods->live = true;
 	if (c->watch_trouble[0] != '\0')
 		event_tell(EVENT_API_BACK, .count = c->pods->count);
 	c->watch_trouble[0] = '\0';
@@ -217,8 +217,7 @@ int cluster_start(struct pods *pods, struct cluster **ret)
 	c->records = pods->records;
 	c->tally = pods->units->tally;
 	node_memory_set_kubelet(pods->units->memory);
-	if (k->namespace_annotations)
-		pods_await_namespaces(pods);
+	pods->namespaces_awaited |= k->namespace_annotations;
 	r = parts_start(c, &account);
 	kube_config_free(&account);
 	if (r < 0) {
@@ -265,14 +264,11 @@ static bool may_lead(const struct pod *p)
 {
 	if (p->why != STATE_SIZING || p->leaving || p->ending)
 		return false;
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct managed *m = p->members[i].managed;
-
-		if (m != NULL && m->container.annotated && managed_state(m) == UNIT_MANAGED &&
+	POD_FOREACH (m, p)
+		if (m->container.annotated && managed_state(m) == UNIT_MANAGED &&
 		    m->control.rule.mode != MODE_OFF &&
 		    m->control.resource[RESOURCE_MEMORY].managed)
 			return true;
-	}
 	return false;
 }
 

@@ -352,14 +352,9 @@ static void serve_all(struct cluster *c)
 	for (size_t i = 0; i < c->kin_count; i++)
 		c->kin[i]->awaited = false;
 	for (size_t i = 0; i < c->pods->count; i++) {
-		const struct pod *p = c->pods->items[i];
-
-		for (size_t k = 0; k < p->spec->container_count; k++) {
-			struct managed *m = p->members[k].managed;
-
-			if (m != NULL && !m->control.prior_known)
-				serve(c, m, p->spec->containers[k].name);
-		}
+		POD_FOREACH (m, c->pods->items[i])
+			if (!m->control.prior_known)
+				serve(c, m, pod_container_of(m));
 	}
 }
 

@@ -522,9 +522,8 @@ static bool counts_above(const struct pod *p)
 {
 	bool above = true;
 
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL)
-			above &= !p->members[i].managed->container.rule.not_autoscaled;
+	POD_FOREACH (m, p)
+		above &= !m->container.rule.not_autoscaled;
 	return above;
 }
 

@@ -97,10 +97,7 @@ static void note_needs(struct cluster_prometheus *p)
 	for (size_t i = 0; i < p->count; i++)
 		p->entries[i].used = false;
 	for (size_t i = 0; i < c->pods->count; i++) {
-		const struct pod *pod = c->pods->items[i];
-
-		for (size_t k = 0; k < pod->spec->container_count; k++) {
-			const struct managed *m = pod->members[k].managed;
+		POD_FOREACH (m, c->pods->items[i]) {
 			struct past_entry *e;
 
 			if (!needs(c, m))

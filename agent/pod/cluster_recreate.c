@@ -82,10 +82,8 @@ static void fill(const struct cluster *c, const struct pod *p, struct recreate_p
 		.evicted_on_node = c->recreate->evicted_at,
 		.retry_at = p->evict.retry_at,
 	};
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct managed *m = p->members[i].managed;
-
-		if (m == NULL || !m->container.annotated || managed_state(m) != UNIT_MANAGED)
+	POD_FOREACH (m, p) {
+		if (!m->container.annotated || managed_state(m) != UNIT_MANAGED)
 			continue;
 		ret->wanted |= m->container.rule.in_place_or_recreate &&
 			       m->control.rule.mode == MODE_AUTO && !m->control.paused;

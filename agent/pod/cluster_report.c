@@ -259,10 +259,8 @@ static enum controlled_values controlled_of(const struct pod *p)
 	enum controlled_values widest = CONTROLLED_LIMITS;
 	bool only_requests = true, any = false;
 
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct managed *m = p->members[i].managed;
-
-		if (m == NULL || !m->container.annotated)
+	POD_FOREACH (m, p) {
+		if (!m->container.annotated)
 			continue;
 		any = true;
 		only_requests &= controlled_now(m) == CONTROLLED_REQUESTS;
@@ -276,14 +274,10 @@ static enum controlled_values controlled_of(const struct pod *p)
  * resize of another container makes the kubelet write the spec's values into it too. */
 static bool any_unseen(const struct pod *p)
 {
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct managed *m = p->members[i].managed;
-
-		if (m != NULL && m->cgroup.cg == NULL &&
-		    (m->container.annotated || m->hand_back.due) &&
-		    p->spec->containers[i].running && m->record != NULL)
+	POD_FOREACH (m, p)
+		if (m->cgroup.cg == NULL && (m->container.annotated || m->hand_back.due) &&
+		    pod_spec_of(m)->running && m->record != NULL)
 			return true;
-	}
 	return false;
 }
 
@@ -300,12 +294,10 @@ static bool is_restoring(const struct pod *p)
 
 	if (p->ending || p->adopting || pod_is_sized(p))
 		return false;
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct managed *m = p->members[i].managed;
-
-		if (m != NULL && is_untouched(m))
+	POD_FOREACH (m, p) {
+		if (is_untouched(m))
 			return false;
-		given_back |= m != NULL && is_given_back(m);
+		given_back |= is_given_back(m);
 	}
 	return given_back;
 }
@@ -316,17 +308,15 @@ static void forget_late(struct cluster *c, const struct pod *p)
 {
 	if (reporter_late(p->report, c->wake->now))
 		return;
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL)
-			persist_none_late(p->members[i].managed);
+	POD_FOREACH (m, p)
+		persist_none_late(m);
 }
 
 static bool holds_any_sent(const struct pod *p)
 {
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		for (enum resource r = 0; p->members[i].managed != NULL && r < RESOURCE_COUNT; r++)
-			if (spec_sent_by_us(p->members[i].managed, r,
-					    p->spec->containers[i].spec.limit[r]))
+	POD_FOREACH (m, p)
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+			if (spec_sent_by_us(m, r, pod_spec_of(m)->spec.limit[r]))
 				return true;
 	return false;
 }
@@ -335,10 +325,9 @@ static usec_t changed_real(const struct pod *p)
 {
 	usec_t newest = 0;
 
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		for (enum resource r = 0; p->members[i].managed != NULL && r < RESOURCE_COUNT; r++)
-			newest = MAX(newest,
-				     p->members[i].managed->control.resource[r].last.at_real);
+	POD_FOREACH (m, p)
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+			newest = MAX(newest, m->control.resource[r].last.at_real);
 	return newest;
 }
 
@@ -349,10 +338,8 @@ static const char *mode_shown(const struct pod *p)
 
 	if (p->why != STATE_SIZING || p->leaving || p->observed)
 		return NULL;
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct managed *m = p->members[i].managed;
-
-		if (m == NULL || !m->container.annotated)
+	POD_FOREACH (m, p) {
+		if (!m->container.annotated)
 			continue;
 		highest = MAX(highest, m->container.rule.rule.mode);
 		recreate |= m->container.rule.in_place_or_recreate;
@@ -465,9 +452,8 @@ static void on_verify(void *ctx, struct pod *p)
 	struct cluster *c = ctx;
 
 	c->bounds_due = true;
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL)
-			drift_request_check(p->members[i].managed);
+	POD_FOREACH (m, p)
+		drift_request_check(m);
 }
 
 struct changes_text {
@@ -570,13 +556,11 @@ static void on_sending(void *ctx, struct pod *p, const struct report_patch *patc
 	bool sized = pod_is_sized(p);
 
 	cluster_room_sent(c, p, patch);
-	for (size_t i = 0; sized && i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL && p->members[i].managed->container.annotated)
-			record_first(p->members[i].managed);
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL)
-			p->members[i].managed->restart.oom_kills_before =
-				p->members[i].managed->restart.oom_kills;
+	POD_FOREACH (m, p) {
+		if (sized && m->container.annotated)
+			record_first(m);
+		m->restart.oom_kills_before = m->restart.oom_kills;
+	}
 	for (size_t i = 0; i < patch->count; i++) {
 		const struct report_item *item = &patch->item[i];
 		const struct kube_container *k = &p->spec->containers[item->container];
@@ -598,10 +582,8 @@ static void on_sending(void *ctx, struct pod *p, const struct report_patch *patc
 /* The container was not restarted: its OOM kills are not answered yet. */
 static void on_unsent(void *, struct pod *p)
 {
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL)
-			p->members[i].managed->restart.oom_kills =
-				p->members[i].managed->restart.oom_kills_before;
+	POD_FOREACH (m, p)
+		m->restart.oom_kills = m->restart.oom_kills_before;
 }
 
 /* After an external change of the spec no earlier refusal holds. */
@@ -625,12 +607,9 @@ static void on_ratified(void *ctx, struct pod *p, uint64_t generation)
 		counters_took(&c->tally->apply[BACKEND_API], c->wake->now - sent_at);
 		note_ratified(c, p);
 	}
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct kube_container *k = &p->spec->containers[i];
-		struct managed *m = p->members[i].managed;
+	POD_FOREACH (m, p) {
+		const struct kube_container *k = pod_spec_of(m);
 
-		if (m == NULL)
-			continue;
 		persist_ratified(m, has_our_values(m, k));
 		/* Admission may have made another value of it. */
 		for (enum resource r = 0; r < RESOURCE_COUNT; r++)

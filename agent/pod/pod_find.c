@@ -335,8 +335,8 @@ static bool may_be_put_back(const struct managed *m, const struct pod_children *
 /* The same of the pod's own cgroup, with all of its containers that can be put back. */
 static void pod_put_back_level(struct pod *p, const struct pod_children *all)
 {
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL && may_be_put_back(p->members[i].managed, all))
+	POD_FOREACH (m, p)
+		if (may_be_put_back(m, all))
 			return;
 	pod_put_back(p->level, p->path);
 }
@@ -737,19 +737,10 @@ static void find_container(struct pod *p, size_t i, const struct pod_children *a
 
 static void lose_all(struct pod *p)
 {
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL)
-			managed_lost(p->members[i].managed);
+	POD_FOREACH (m, p)
+		managed_lost(m);
 	if (p->level != NULL)
 		managed_lost(p->level);
-}
-
-static bool has_members(const struct pod *p)
-{
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL)
-			return true;
-	return false;
 }
 
 /* Until the next call; NULL: they cannot be read. */
@@ -768,7 +759,7 @@ void pod_scan(struct pod *p)
 	int r;
 
 	p->scan = false;
-	if (!has_members(p))
+	if (pod_next(p, NULL) == NULL)
 		return;
 	r = find_path(p);
 	if (r == -ENOENT)

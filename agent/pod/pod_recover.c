@@ -92,12 +92,11 @@ static bool above_spec(const struct kube_originals *o, const struct kube_contain
 	       o->limit[RESOURCE_MEMORY] > c->spec.limit[RESOURCE_MEMORY];
 }
 
-static void recover(struct pod *p, size_t i)
+static void recover(struct managed *m)
 {
-	const struct kube_container *c = &p->spec->containers[i];
-	const char *text = kube_pod_annotation(p->spec, "status");
+	const struct kube_container *c = pod_spec_of(m);
+	const char *text = kube_pod_annotation(m->pod->spec, "status");
 	enum state_reason why = STATE_ORIGINALS_UNKNOWN;
-	struct managed *m = p->members[i].managed;
 	struct kube_originals o;
 	char detail[400];
 	bool known = text != NULL && kube_originals_read(text, c->name, &o) == 0 &&
@@ -138,11 +137,10 @@ bool pod_recovered(const struct pod *p)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct managed *m = p->members[i].managed;
-		bool attached = m != NULL && m->control.started_at != 0;
+	POD_FOREACH (m, p) {
+		bool attached = m->control.started_at != 0;
 
-		if (m != NULL && m->record != NULL && !attached)
+		if (m->record != NULL && !attached)
 			return false;
 		any |= attached;
 	}
@@ -153,14 +151,11 @@ void pod_recover(struct pod *p)
 {
 	if (!pod_originals_lost(p->pods, p->spec))
 		return;
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		struct managed *m = p->members[i].managed;
-
-		/* Mode Off too: it is to be handed back, or may be turned on later. */
-		if (m != NULL && m->container.annotated && m->control.started_at == 0 &&
+	/* Mode Off too: it is to be handed back, or may be turned on later. */
+	POD_FOREACH (m, p)
+		if (m->container.annotated && m->control.started_at == 0 &&
 		    m->originals.trust != ORIGINALS_ACCEPTED && m->record == NULL)
-			recover(p, i);
-	}
+			recover(m);
 }
 
 /* --- pods whose spec holds limits that vscaled sent --- */
@@ -245,9 +240,8 @@ bool pod_recover_level(const struct pod *p, const struct limits *stands, struct 
 
 bool pod_in_doubt(const struct pod *p)
 {
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL &&
-		    p->members[i].managed->originals.trust == ORIGINALS_UNKNOWN)
+	POD_FOREACH (m, p)
+		if (m->originals.trust == ORIGINALS_UNKNOWN)
 			return true;
 	return false;
 }

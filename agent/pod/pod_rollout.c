@@ -151,7 +151,7 @@ static struct tally counted(struct managed *m)
 	return more;
 }
 
-static void count_container(struct pod *p, struct managed *m)
+static void count_container(struct managed *m)
 {
 	const struct container_rule *rule = &m->container.rule;
 	const struct tally more = counted(m);
@@ -161,22 +161,11 @@ static void count_container(struct pod *p, struct managed *m)
 	tally_add(&m->container.day, TALLY_DAY_SLOT_USEC, &more, now);
 	if (!rule->has_rollout || !m->container.annotated)
 		return;
-	r = find_or_add(p->pods, p->spec, rule->rollout_percent);
+	r = find_or_add(m->pod->pods, m->pod->spec, rule->rollout_percent);
 	if (r == NULL)
 		return;
 	r->seen_at = now;
 	rollout_count(&r->state, rule->rollout, &more, now);
-}
-
-static void count_all(struct pods *pods)
-{
-	for (size_t i = 0; i < pods->count; i++) {
-		struct pod *p = pods->items[i];
-
-		for (size_t k = 0; k < p->spec->container_count; k++)
-			if (p->members[k].managed != NULL)
-				count_container(p, p->members[k].managed);
-	}
 }
 
 /* --- harm */
@@ -185,14 +174,11 @@ static bool has_part(const struct pod *p, const struct pod_rollout *r, enum roll
 {
 	if (!is_of(r, p->spec))
 		return false;
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct managed *m = p->members[i].managed;
-
-		if (m != NULL && m->container.rule.has_rollout &&
+	POD_FOREACH (m, p)
+		if (m->container.rule.has_rollout &&
 		    m->container.rule.rollout_percent == r->percent &&
 		    m->container.rule.rollout == part)
 			return true;
-	}
 	return false;
 }
 
@@ -242,10 +228,8 @@ static bool is_replaced(const struct pods *pods, const struct pod_rollout *r)
 
 		if (!is_of(r, p->spec))
 			continue;
-		for (size_t k = 0; k < p->spec->container_count; k++) {
-			const struct managed *m = p->members[k].managed;
-
-			if (m == NULL || !m->container.annotated)
+		POD_FOREACH (m, p) {
+			if (!m->container.annotated)
 				continue;
 			if (m->container.rule.has_rollout &&
 			    m->container.rule.rollout_percent == r->percent)
@@ -311,7 +295,9 @@ static void save_due(struct pods *pods)
 
 void pods_rollouts_tick(struct pods *pods)
 {
-	count_all(pods);
+	for (size_t i = 0; i < pods->count; i++)
+		POD_FOREACH (m, pods->items[i])
+			count_container(m);
 	for (size_t i = 0; i < pods->rollout_count; i++) {
 		struct pod_rollout *r = &pods->rollouts[i];
 		enum rollout_hurt hurt = rollout_check(&r->state, pods->wake->now);

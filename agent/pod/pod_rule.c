@@ -62,13 +62,10 @@ static bool in_sandbox(const struct managed *m)
 
 bool pod_is_sized(const struct pod *p)
 {
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct managed *m = p->members[i].managed;
-
-		if (m != NULL && m->container.annotated && !in_sandbox(m) &&
+	POD_FOREACH (m, p)
+		if (m->container.annotated && !in_sandbox(m) &&
 		    m->container.rule.rule.mode != MODE_OFF && managed_state(m) != UNIT_RESTORED)
 			return true;
-	}
 	return false;
 }
 

@@ -147,12 +147,9 @@ void pod_spec_settle(struct pod *p)
 	if (!p->adopting || s->pending != RESIZE_NOT_PENDING)
 		return;
 	p->adopting = false;
-	for (size_t i = 0; i < s->container_count; i++) {
-		struct managed *m = p->members[i].managed;
-
-		for (enum resource r = 0; m != NULL && r < RESOURCE_COUNT; r++)
+	POD_FOREACH (m, p)
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 			p->adopting |= settle(m, r, seen);
-	}
 }
 
 void pod_spec_first(struct managed *m)
@@ -218,15 +215,6 @@ static void container_changed(struct pod *p, size_t i, const struct kube_contain
 	}
 }
 
-/* The kubelet replays all values of the containers it updates, and of the pod. */
-static void expect_echo(struct pod *p)
-{
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL)
-			p->members[i].managed->container.echo_until =
-				p->pods->wake->now + ECHO_USEC;
-}
-
 void pod_spec_changed(struct pod *p, const struct kube_pod *old)
 {
 	bool ended =
@@ -245,8 +233,10 @@ void pod_spec_changed(struct pod *p, const struct kube_pod *old)
 	}
 	if (old == NULL)
 		return;
+	/* The kubelet replays all values of the containers it updates, and of the pod. */
 	if (old->generation != p->spec->generation)
-		expect_echo(p);
+		POD_FOREACH (m, p)
+			m->container.echo_until = p->pods->wake->now + ECHO_USEC;
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct kube_container *was =
 			kube_pod_container(old, p->spec->containers[i].name);

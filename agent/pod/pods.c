@@ -178,11 +178,6 @@ static void entries_sweep(struct pods *pods)
 	}
 }
 
-static bool is_unproved(const struct wakeup *w, usec_t since)
-{
-	return since != 0 && w->now - since >= ABSENT_USEC;
-}
-
 bool pods_want_list(struct pods *pods)
 {
 	bool any = false;
@@ -195,10 +190,11 @@ bool pods_want_list(struct pods *pods)
 		return false;
 	for (size_t i = 0; i < pods->entry_count && !any; i++) {
 		const struct pod *p = pods->entries[i];
+		const struct pod_life *l = &p->life;
 
-		any = is_unproved(pods->wake, p->life.lacking_since) &&
-		      (p->life.sized || (!p->life.gone && persist_has_pod(pods->records, p->uid) &&
-					 !pods_has_cgroup(pods, p->uid)));
+		any = l->lacking_since != 0 && pods->wake->now - l->lacking_since >= ABSENT_USEC &&
+		      (l->sized || (!l->gone && persist_has_pod(pods->records, p->uid) &&
+				    !pods_has_cgroup(pods, p->uid)));
 	}
 	if (any)
 		pods->list_wanted_at = pods->wake->now;
@@ -424,9 +420,8 @@ void pods_put(struct pods *pods, struct kube_pod *spec)
 	p->observed |= observed;
 	p->recovers |= old == NULL && pod_originals_lost(pods, spec) &&
 		       !persist_has_pod(pods->records, spec->uid) && pod_recoverable(spec);
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL)
-			boost_changed(p->members[i].managed);
+	POD_FOREACH (m, p)
+		boost_changed(m);
 	pod_apply_rules(p);
 	if (pods->host->unsupported != NULL) {
 		kube_pod_free(old);
@@ -502,11 +497,6 @@ void pods_list_end(struct pods *pods, bool whole)
 	footprint_trim(); /* what the list took */
 }
 
-void pods_set_live(struct pods *pods, bool live)
-{
-	pods->live = live;
-}
-
 /* --- what the daemon says --- */
 
 void pods_apply_rules(struct pods *pods)
@@ -519,11 +509,6 @@ void pods_apply_rules(struct pods *pods)
 	pods->observe_full = false;
 	pods->list_due =
 		pods->config->pod_rule_count > 0 || pods->config->kubernetes.observe == OBSERVE_ALL;
-}
-
-void pods_await_namespaces(struct pods *pods)
-{
-	pods->namespaces_awaited = true;
 }
 
 void pods_namespaces_late(struct pods *pods)
@@ -563,8 +548,8 @@ void pods_scan(struct pods *pods)
 
 bool pod_hand_back_due(const struct pod *p)
 {
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL && p->members[i].managed->hand_back.due)
+	POD_FOREACH (m, p)
+		if (m->hand_back.due)
 			return true;
 	return false;
 }

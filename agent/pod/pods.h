@@ -28,17 +28,12 @@ void pods_seen(struct pods *pods, const char *uid);
  * stay. Not whole: something of the list could not be read. */
 void pods_list_begin(struct pods *pods);
 void pods_list_end(struct pods *pods, bool whole);
-/* Does the API server report changes as they happen? */
-void pods_set_live(struct pods *pods, bool live);
 /* Searches for the cgroups of pods for which one may have appeared. */
 void pods_scan(struct pods *pods);
 /* First in a tick: searches for cgroups, drops pods that were handed back. */
 void pods_tick(struct pods *pods, bool review);
 /* Another configuration: every rule is computed again. */
 void pods_apply_rules(struct pods *pods);
-/* They will be known: until then no pod is sized, as its namespace may opt out or set bounds, and
- * none is taken for a pod without a mode. */
-void pods_await_namespaces(struct pods *pods);
 /* It takes too long: pods with a mode of their own are sized without them. */
 void pods_namespaces_late(struct pods *pods);
 /* The annotations of namespaces are these. Takes them; *to is empty then. */

@@ -168,8 +168,8 @@ static const char *why_pending(const struct managed *m)
 /* The limits of a pod's own cgroup go back after those of its containers. */
 static bool has_pending(const struct pod *p)
 {
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		if (p->members[i].managed != NULL && why_pending(p->members[i].managed) != NULL)
+	POD_FOREACH (m, p)
+		if (why_pending(m) != NULL)
 			return true;
 	return false;
 }

@@ -102,7 +102,7 @@ static void test_late(bool grown)
 	uint64_t had = pods_raise_app(&r, p);
 	struct rig_unit *app;
 
-	pods_set_live(&r.daemon->pods, true);
+	r.daemon->pods.live = true;
 	app = creating(&r, p);
 	rig_run(&r, 40, NULL);
 	CHECK_EQ(app->props.cpu_quota_per_sec_usec, 200 * USEC_PER_MSEC);

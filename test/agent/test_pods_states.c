@@ -142,7 +142,7 @@ static void change(struct rig *r, struct rig_pod *p)
 		p->containers = random_below(4) == 0 ? "nosuch" : NULL;
 		break;
 	case 5:
-		pods_set_live(&r->daemon->pods, random_below(2));
+		r->daemon->pods.live = random_below(2);
 		break;
 	case 6:
 		if (c->unit->running)
