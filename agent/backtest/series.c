@@ -406,25 +406,21 @@ static int read_row(struct reader *r, char *line)
 static int finish(struct reader *r)
 {
 	struct series_file *f = &r->f;
-	size_t kept = 0, lone = 0;
+	size_t lone = 0;
 
-	for (size_t i = 0; i < f->count; i++) {
-		struct series s = f->series[i];
-
-		lone += s.lone;
-		f->series[i] = f->series[kept];
-		f->series[kept] = s;
-		kept += s.count >= 2;
+	for (size_t i = f->count; i-- > 0;) {
+		if (f->series[i].count >= 2)
+			continue;
+		lone += f->series[i].lone;
+		drop_one(&f->series[i]);
+		f->series[i] = f->series[--f->count];
+		f->too_short++;
 	}
-	f->too_short = f->count - kept;
-	if (kept == 0) {
-		r->e.line += lone == 0;
-		return wrong(r, lone == 0 ? "fewer than two samples"
-					  : "the time is more than a day after the first");
-	}
-	while (f->count > kept)
-		drop_one(&f->series[--f->count]);
-	return 0;
+	if (f->count > 0)
+		return 0;
+	r->e.line += lone == 0;
+	return wrong(r, lone == 0 ? "fewer than two samples"
+				  : "the time is more than a day after the first");
 }
 
 static int read_lines(struct reader *r, char *text)

@@ -257,16 +257,22 @@ static const char *amount_value(const struct screen *s, const char *key, char *b
 	return human_amount(s->which, json_amount(s->json, key), buf);
 }
 
-/* "607Mi": no wider than it must be. */
-static const char *narrow_value(const struct screen *s, const char *key, char *buf)
+const char *render_narrow(enum resource which, uint64_t amount, char ret[static HUMAN_SIZE])
 {
-	char *space = strchr(amount_value(s, key, buf), ' ');
+	char *space = strchr(human_amount(which, amount, ret), ' ');
 
 	if (space != NULL) {
 		memmove(space, space + 1, strlen(space));
-		buf[strcspn(buf, "B")] = '\0';
+		ret[strcspn(ret, "B")] = '\0';
+	} else if (which == RESOURCE_CPU && isdigit((unsigned char)ret[0])) {
+		snprintf(ret, HUMAN_SIZE, "%" PRIu64 "m", amount);
 	}
-	return buf;
+	return ret;
+}
+
+static const char *narrow_value(const struct screen *s, const char *key, char *buf)
+{
+	return render_narrow(s->which, json_amount(s->json, key), buf);
 }
 
 static const char *money_value(const struct screen *s, const char *key, char *buf)
@@ -722,8 +728,7 @@ static void print_report(const struct screen *pod)
 	render_row(pod, "resize", "[{text:condition}]");
 }
 
-/* sized: it has a report. */
-static void render_pod(const struct ctl *c, const cJSON *pod, bool sized)
+static void render_pod(const struct ctl *c, const cJSON *pod)
 {
 	const struct screen s = {c, pod, RESOURCE_CPU};
 
@@ -733,9 +738,6 @@ static void render_pod(const struct ctl *c, const cJSON *pod, bool sized)
 	print_annotations(c, pod);
 	render_row(&s, "rollout", "[{text:rollout}]");
 	print_heap(&s);
-	/* A container that is not sized has no report. */
-	if (sized && !is_known(pod, "annotation_error"))
-		print_report(&s);
 }
 
 /* The time of growth that a limit in the spec covers, if it is less than usual. */
@@ -872,18 +874,6 @@ static void print_bounds(const struct screen *s)
 	fputc('\n', s->c->out);
 }
 
-static void print_last(const struct screen *s)
-{
-	const struct screen last = {s->c, json_object(s->json, "last"), s->which};
-	bool raised = json_amount(last.json, "to") >= json_amount(last.json, "from");
-	static const char raise[] =
-		"raised {amount:from} -> {amount:to}, {ago:at}: {text:detail|text}";
-	static const char lower[] =
-		"lowered {amount:from} -> {amount:to}, {ago:at}: {text:detail|text}";
-
-	render_row(&last, "last", !last.json ? "no change so far" : raised ? raise : lower);
-}
-
 static void print_trial(const struct screen *s)
 {
 	const struct screen trial = {s->c, json_object(s->json, "trial"), s->which};
@@ -916,15 +906,47 @@ static void print_startup(const struct screen *s)
 			: "[for another {span:startup_ends_in_usec}; its CPU use is not recorded]");
 }
 
-static void print_next(const struct screen *s)
+/* The last change, why there is none now, and when there can be one. */
+static void print_sized(const struct screen *s)
 {
+	static const char change[] = "{amount:last.from} -> {amount:last.to}, {ago:last.at}: "
+				     "{text:last.detail|last.text}";
+	const cJSON *last = json_object(s->json, "last");
 	bool free_to_go = strcmp(json_text(s->json, "hold"), "none") == 0;
+	char text[240];
 
-	render_row(s, "next",
-		   free_to_go ? "nothing blocks a change"
-				"[; the next may come in {span:next_change_in_usec}]"
-			      : "no change now: {text:hold_text}"
-				"[; the next may come in {span:next_change_in_usec}]");
+	snprintf(text, sizeof text, "%s%s; %s[; the next may come in {span:next_change_in_usec}]",
+		 last == NULL                                           ? "no change so far"
+		 : json_amount(last, "to") >= json_amount(last, "from") ? "raised "
+									: "lowered ",
+		 last != NULL ? change : "",
+		 free_to_go ? "nothing blocks a change" : "no change now: {text:hold_text}");
+	render_row(s, s->which == RESOURCE_CPU ? "CPU" : "memory", text);
+}
+
+/* Why it was killed, throttled and sized, before all that explains it. */
+static void print_why(const struct ctl *c, const cJSON *unit)
+{
+	const struct screen cpu = {c, json_object(unit, "cpu"), RESOURCE_CPU};
+	const struct screen memory = {c, json_object(unit, "memory"), RESOURCE_MEMORY};
+	const struct screen pod = {c, json_object(unit, "kubernetes"), RESOURCE_CPU};
+	const char *state = json_text(unit, "state");
+
+	fprintf(c->out, "\n%sWhy%s\n", paint_on(c, PAINT_BOLD), paint_off(c, PAINT_BOLD));
+	render_row(&memory, "killed",
+		   render_has(&memory, "day_oom_kills")
+			   ? "{count:day_oom_kills} OOM kills in 24 h[; {text:killed}]"
+			   : "[{text:killed}]");
+	render_row(&cpu, "throttled",
+		   "[{percent:throttled_permille} of the last periods]"
+		   "[, {percent:day_throttled_permille} of those of 24 h]");
+	print_sized(&cpu);
+	print_sized(&memory);
+	/* A container that is not sized has no report. */
+	if (pod.json != NULL && strcmp(state, unit_state_names[UNIT_WAITING]) != 0 &&
+	    strcmp(state, unit_state_names[UNIT_UNMANAGED]) != 0 &&
+	    !is_known(pod.json, "annotation_error"))
+		print_report(&pod);
 }
 
 /* Tasks wait whether the quota throttles them or not. */
@@ -974,11 +996,8 @@ static void print_resource(const struct ctl *c, enum resource which, const cJSON
 	print_limit(&s);
 	if (spec)
 		render_pod_resource(c, which, spec);
-	/* For a resource that is not sized only the reason is printed. */
-	if (!json_flag(json, "controlled")) {
-		print_next(&s);
+	if (!json_flag(json, "controlled"))
 		return;
-	}
 	render_row(&s, "use",
 		   "{amount:use} now[; p50 {amount:use_p50}, p90 {amount:use_p90}, p95 "
 		   "{amount:use_p95}, p99 {amount:use_p99}, max {amount:use_max}]");
@@ -989,12 +1008,10 @@ static void print_resource(const struct ctl *c, enum resource which, const cJSON
 		   "[lower {amount:lower}, target {amount:target}, upper {amount:upper}, "
 		   "peak {amount:peak}]");
 	print_bounds(&s);
-	print_last(&s);
 	print_trial(&s);
 	print_boost(&s);
 	print_startup(&s);
 	render_row(&s, "node", "[{text:denied}]");
-	print_next(&s);
 	print_counters(&s);
 }
 
@@ -1045,10 +1062,9 @@ void render_explain(const struct ctl *c, const cJSON *unit)
 		paint_off(c, p));
 	render_put(&(struct screen){c, unit, RESOURCE_CPU},
 		   "[: {text:state_reason}][; {text:remedy}]\n[{text:cgroup}\n]");
+	print_why(c, unit);
 	if (pod)
-		render_pod(c, pod,
-			   strcmp(state, unit_state_names[UNIT_WAITING]) != 0 &&
-				   strcmp(state, unit_state_names[UNIT_UNMANAGED]) != 0);
+		render_pod(c, pod);
 	print_resource(c, RESOURCE_CPU, json_object(unit, "cpu"), json_object(pod, "cpu"));
 	print_resource(c, RESOURCE_MEMORY, json_object(unit, "memory"), json_object(pod, "memory"));
 	print_offers(c, name, unit);

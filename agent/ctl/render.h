@@ -10,6 +10,8 @@
 const char *json_text(const cJSON *object, const char *key);
 /* VIEW_NONE when it is missing, null or no amount; "max" is LIMIT_MAX. */
 uint64_t json_amount(const cJSON *object, const char *key);
+/* "607Mi", "1000m": no wider than it must be, and with a unit. Returns its buffer. */
+const char *render_narrow(enum resource which, uint64_t amount, char ret[static HUMAN_SIZE]);
 /* 0 when it is missing or no number. */
 double json_number(const cJSON *object, const char *key);
 bool json_flag(const cJSON *object, const char *key);

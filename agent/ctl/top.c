@@ -12,8 +12,11 @@
 
 #define BAR_CELLS     8
 #define LINES_OF_HEAD 3
-/* All columns but the name. */
-#define WIDTH_OF_REST 62
+#define AMOUNTS       13
+/* All columns but the name, and bars where there is room for them. */
+#define WIDTH_OF_REST 59
+#define WIDTH_OF_BARS (2 * (BAR_CELLS + 3))
+#define WIDTH_BARS    100
 #define WARN_PERMILLE 800
 #define BAD_PERMILLE  950
 
@@ -157,43 +160,36 @@ static struct entry *sorted(const cJSON *answer, const struct top_view *v, size_
 
 /* ---- lines ---- */
 
+static enum paint paint_of(const cJSON *resource)
+{
+	uint64_t share = share_permille(resource);
+
+	return share >= BAD_PERMILLE ? PAINT_BAD : share >= WARN_PERMILLE ? PAINT_WARN : PAINT_GOOD;
+}
+
 static void put_bar(const struct ctl *c, const cJSON *resource)
 {
 	uint64_t share = MIN(share_permille(resource), UINT64_C(1000));
 	int filled = (int)((share * BAR_CELLS + 999) / 1000);
-	enum paint p = share >= BAD_PERMILLE    ? PAINT_BAD
-		       : share >= WARN_PERMILLE ? PAINT_WARN
-						: PAINT_GOOD;
+	enum paint p = paint_of(resource);
 
-	if (limit_of(resource) == LIMIT_MAX) {
-		fprintf(c->out, " %*s ", BAR_CELLS, "");
-		return;
-	}
-	fprintf(c->out, "[%s%.*s%s%.*s]", paint_on(c, p), filled, "########", paint_off(c, p),
-		BAR_CELLS - filled, "--------");
+	if (limit_of(resource) == LIMIT_MAX)
+		fprintf(c->out, " %*s  ", BAR_CELLS, "");
+	else
+		fprintf(c->out, "[%s%.*s%s%.*s] ", paint_on(c, p), filled, "########",
+			paint_off(c, p), BAR_CELLS - filled, "--------");
 }
 
-/* "1.20 GiB" to "1.20G". */
-static const char *shorten(char *amount)
-{
-	char *unit = strchr(amount, ' ');
-
-	if (unit != NULL) {
-		unit[0] = unit[1];
-		unit[1] = '\0';
-	}
-	return amount;
-}
-
-/* "350m/1", "1.20G/4G" */
-static void put_amounts(const struct ctl *c, enum resource which, const cJSON *resource, int width)
+/* "350m/1000m", "1.20Gi/4Gi" */
+static void put_amounts(const struct ctl *c, enum resource which, const cJSON *resource)
 {
 	char use[HUMAN_SIZE], limit[HUMAN_SIZE], both[2 * HUMAN_SIZE];
 
-	human_amount(which, json_amount(resource, "use"), use);
-	human_amount(which, known_limit(resource), limit);
-	snprintf(both, sizeof both, "%s/%s", shorten(use), shorten(limit));
-	fprintf(c->out, " %-*.*s", width, width, both);
+	snprintf(both, sizeof both, "%s/%s",
+		 render_narrow(which, json_amount(resource, "use"), use),
+		 render_narrow(which, known_limit(resource), limit));
+	fprintf(c->out, "%s%-*.*s%s ", paint_on(c, paint_of(resource)), AMOUNTS, AMOUNTS, both,
+		paint_off(c, paint_of(resource)));
 }
 
 /* The end of a long name says more than its begin. */
@@ -232,27 +228,31 @@ static void put_last(const struct ctl *c, const cJSON *unit)
 {
 	const cJSON *last = last_of(unit);
 	bool cpu = last == json_object(json_object(unit, "cpu"), "last");
+	enum resource which = cpu ? RESOURCE_CPU : RESOURCE_MEMORY;
 	usec_t at = json_time(last, "at");
-	char age[HUMAN_SIZE];
+	char age[HUMAN_SIZE], from[HUMAN_SIZE], to[HUMAN_SIZE];
 
 	if (at == 0) {
 		fputs(" -", c->out);
 		return;
 	}
-	fprintf(c->out, " %c%s %s", json_amount(last, "to") > json_amount(last, "from") ? '+' : '-',
-		cpu ? "cpu" : "mem",
+	fprintf(c->out, " %s %s->%s %s", cpu ? "cpu" : "mem",
+		render_narrow(which, json_amount(last, "from"), from),
+		render_narrow(which, json_amount(last, "to"), to),
 		short_age(c->now_realtime_usec - MIN(at, c->now_realtime_usec), age));
 }
 
-static void put_unit(const struct ctl *c, const cJSON *unit, int name_width)
+static void put_unit(const struct ctl *c, const cJSON *unit, int name_width, bool bars)
 {
 	const cJSON *cpu = json_object(unit, "cpu"), *memory = json_object(unit, "memory");
 
 	put_name(c, json_text(unit, "name"), name_width);
-	put_bar(c, cpu);
-	put_amounts(c, RESOURCE_CPU, cpu, 10);
-	put_bar(c, memory);
-	put_amounts(c, RESOURCE_MEMORY, memory, 12);
+	if (bars)
+		put_bar(c, cpu);
+	put_amounts(c, RESOURCE_CPU, cpu);
+	if (bars)
+		put_bar(c, memory);
+	put_amounts(c, RESOURCE_MEMORY, memory);
 	fprintf(c->out, "%3llu %3llu", /* percent */
 		(unsigned long long)number_of(cpu, "throttled_permille") / 10,
 		(unsigned long long)(number_of(cpu, "psi_some_ppm") +
@@ -305,35 +305,36 @@ static void put_head(const struct ctl *c, const cJSON *answer, const cJSON *stat
 		fprintf(c->out, "API server: %.60s%s", json_text(cluster, "trouble"), end_of_line);
 }
 
-static void put_titles(const struct ctl *c, const struct top_view *v, int name_width,
+static void put_titles(const struct ctl *c, const struct top_view *v, int name_width, int bar,
 		       const char *end_of_line)
 {
 	char name[TOP_FILTER_SIZE + 16];
 
 	snprintf(name, sizeof name, v->filter[0] != '\0' || v->typing ? "/%s%s" : "NAME", v->filter,
 		 v->typing ? "_" : "");
-	fprintf(c->out, "%s%-*.*s %-21s%-23sTHR PSI CHANGE%s%s", paint_on(c, PAINT_BOLD),
-		name_width, name_width, name, "CPU use/limit", "MEMORY use/limit",
-		paint_off(c, PAINT_BOLD), end_of_line);
+	fprintf(c->out, "%s%-*.*s %-*s%-*sTHR PSI CHANGE%s%s", paint_on(c, PAINT_BOLD), name_width,
+		name_width, name, bar + AMOUNTS + 1, "CPU use/limit", bar + AMOUNTS + 1,
+		"MEM use/limit", paint_off(c, PAINT_BOLD), end_of_line);
 }
 
 int top_frame(const struct ctl *c, const cJSON *answer, const cJSON *status,
 	      const struct top_view *v, const char *end_of_line)
 {
 	unsigned width = MAX(v->width, (unsigned)TOP_WIDTH_MIN);
-	int name_width = (int)(width - WIDTH_OF_REST);
+	bool bars = width >= WIDTH_BARS;
+	int name_width = (int)(width - WIDTH_OF_REST - (bars ? WIDTH_OF_BARS : 0));
 	size_t count = 0, end;
 	OWN(drop_free) struct entry *e = sorted(answer, v, &count);
 
 	if (e == NULL)
 		return -ENOMEM;
 	put_head(c, answer, status, end_of_line);
-	put_titles(c, v, name_width, end_of_line);
+	put_titles(c, v, name_width, bars ? BAR_CELLS + 3 : 0, end_of_line);
 	end = v->height == 0
 		      ? count
 		      : MIN(count, v->first + MAX(v->height, LINES_OF_HEAD + 1u) - LINES_OF_HEAD);
 	for (size_t i = v->first; i < end; i++) {
-		put_unit(c, e[i].unit, name_width);
+		put_unit(c, e[i].unit, name_width, bars);
 		fputs(end_of_line, c->out);
 	}
 	return 0;

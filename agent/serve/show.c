@@ -327,7 +327,11 @@ static void put_use(struct view_json *o, const struct shown *s, enum resource r,
 {
 	const struct control *cpu = r == RESOURCE_CPU ? sampled(s, r) : NULL;
 	const struct control *memory = r == RESOURCE_MEMORY ? sampled(s, r) : NULL;
+	bool is_container = s->m != NULL && s->m->kind == UNIT_KIND_CONTAINER;
+	struct tally day = {0};
 
+	if (is_container)
+		day = tally_sum(&s->m->container.day, TALLY_DAY_SLOT_USEC, s->m->wake->now);
 	BRIEF("use", view_amount(shown_use(s, r)));
 	FULL("use_p50", view_amount(percentile(s, r, 0.5)));
 	FULL("use_p90", view_amount(percentile(s, r, 0.9)));
@@ -339,9 +343,28 @@ static void put_use(struct view_json *o, const struct shown *s, enum resource r,
 	FULL("psi_full_ppm", cJSON_CreateNull());
 	FULL("psi_others_ppm",
 	     AMOUNT(cpu != NULL && cpu->sample.have & USAGE_PSI_CPU, cpu->psi_cpu_others_ppm));
+	FULL("day_throttled_permille",
+	     AMOUNT(cpu != NULL && is_container, tally_throttled_ppm(&day) / 1000));
+	FULL("day_oom_kills", AMOUNT(memory != NULL && is_container, day.kills));
 	FULL("unreclaimable_bytes", AMOUNT(memory, shown_unreclaimable(s)));
 	FULL("working_set_bytes", AMOUNT(memory, mem_working_set(&memory->last)));
 	FULL("slope_bytes_per_sec", COUNT(memory != NULL ? (int64_t)memory->mem.slope_bps : 0));
+}
+
+/* The newest OOM kill of this run, in words; "": none. */
+static void killed_text(const struct shown *s, char ret[static DENIED_TEXT_BYTES])
+{
+	const struct oom_kill *k = s->m != NULL ? &s->m->control.kill : NULL;
+	const char *by = k != NULL ? s->m->reported.killed_by : NULL;
+	char ago[HUMAN_SIZE], limit[HUMAN_SIZE], use[HUMAN_SIZE];
+
+	ret[0] = '\0';
+	if (k != NULL && k->at != 0)
+		snprintf(ret, DENIED_TEXT_BYTES, "%s ago at %s limit of %s, %s in use%s%s",
+			 human_span(s->m->wake->now - k->at, ago), k->pod ? "the pod's" : "its",
+			 human_amount(RESOURCE_MEMORY, k->limit, limit),
+			 human_amount(RESOURCE_MEMORY, k->use, use),
+			 by != NULL ? ", for the memory of " : "", by != NULL ? by : "");
 }
 
 /* What happens next. */
@@ -353,10 +376,12 @@ static void put_plan(struct view_json *o, const struct shown *s, enum resource r
 	usec_t now = s->m != NULL ? s->m->wake->now : 0;
 	const struct tuning *t = s->m != NULL ? &s->m->config->tuning : NULL;
 	usec_t end = c != NULL && r == RESOURCE_CPU ? control_startup_end(c, t, now) : 0;
-	char denied[DENIED_TEXT_BYTES];
+	char denied[DENIED_TEXT_BYTES], killed[DENIED_TEXT_BYTES];
 	bool is_denied =
 		s->m != NULL && r == RESOURCE_MEMORY && denied_text(s->m, denied, sizeof denied);
 
+	killed_text(s, killed);
+	FULL("killed", view_text(r == RESOURCE_MEMORY && killed[0] != '\0' ? killed : NULL));
 	FULL("candidate", AMOUNT(shown_controlled(s, r), res->candidate));
 	FULL("next_change_in_usec", AMOUNT(c, left(res->next_at, now)));
 	FULL("denied", view_text(is_denied ? denied : NULL));

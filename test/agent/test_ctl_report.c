@@ -265,7 +265,7 @@ static void test_table(void)
 	report_table(&c, report);
 	fclose(c.out);
 	CHECK(strstr(out, "\033[31mkilled 2, under\033[0m") != NULL);
-	CHECK(strstr(out, "2250m -> 3 ") != NULL);
+	CHECK(strstr(out, "2250m -> 3000m ") != NULL);
 	CHECK(strstr(out, "1.10Gi -> 1.30Gi") != NULL);
 	CHECK(strstr(out, "\nweb.serv..  ") != NULL && strstr(out, "500m -> 120m") != NULL);
 	CHECK(strstr(out, "below them: 0.10 CPUs and 0.20 GiB") != NULL);

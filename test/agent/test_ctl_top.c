@@ -30,7 +30,7 @@ static cJSON *answer(void)
 		char name[64], at[32];
 
 		snprintf(name, sizeof name, "team/web-%02d/app", i);
-		snprintf(at, sizeof at, "2026-03-01T11:%02d:00Z", 59 - i);
+		snprintf(at, sizeof at, "2026-03-01T11:%02d:00.000000Z", 59 - i);
 		cJSON_AddStringToObject(unit, "name", name);
 		cJSON_AddStringToObject(unit, "state", i % 10 == 0 ? "paused" : "managed");
 		cpu = cJSON_AddObjectToObject(unit, "cpu");
@@ -107,8 +107,14 @@ static void test_sizes(void)
 		CHECK_EQ(lines(), MIN(sizes[i].height, UNITS + 3u));
 		CHECK(longest() <= MAX(sizes[i].width, 80u));
 	}
+	/* Bars where there is room; whole and parts of cores in one unit; a change from old to new.
+	 */
+	CHECK(strstr(text, "[###") != NULL);
 	draw(&(struct top_view){.width = 80});
 	CHECK_EQ(lines(), UNITS + 3u);
+	CHECK(strstr(text, "[#") == NULL);
+	CHECK(strstr(text, "m/1000m ") != NULL);
+	CHECK(strstr(text, "->") != NULL);
 	draw(&(struct top_view){.width = 80, .height = 1});
 	CHECK_EQ(lines(), 4);
 	CHECK(strstr(text, "36 managed, 4 not") != NULL);

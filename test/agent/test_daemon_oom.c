@@ -101,6 +101,8 @@ static void test_killed_by_a_write(enum cgroup_driver driver, bool events_first)
 	struct rig r;
 	uint64_t held = grown(&r, driver), next;
 	struct managed *m = pods_of(&r, "default/web-0/app");
+	cJSON *unit = NULL;
+	const char *why;
 
 	rig_put(&r, app_of(&r)->unit, "memory.max", "67108864\n");
 	CHECK_EQ(r.kills, 1);
@@ -110,6 +112,11 @@ static void test_killed_by_a_write(enum cgroup_driver driver, bool events_first)
 	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);
 	check_reported(held);
 	CHECK_EQ(m->control.kill.use, 113 * MIB);
+	CHECK_EQ(r.loop->serve.api.ops->explain(&r.loop->serve, "default/web-0/app", &unit), 0);
+	why = cJSON_GetStringValue(
+		cJSON_GetObjectItem(cJSON_GetObjectItem(unit, "memory"), "killed"));
+	CHECK(why != NULL && strstr(why, " ago at its limit of 64 MiB, 113 MiB in use") != NULL);
+	cJSON_Delete(unit);
 	/* A container that survives has the held limit, or the one raised for the kill: the file
 	 * may have had PID 1's headroom. */
 	rig_reflex(&r, 5, step_idle);
