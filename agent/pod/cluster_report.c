@@ -151,6 +151,8 @@ static void fill_resource(const struct managed *m, enum resource r, bool back,
 	ret->ratio_permille = ret->request != 0 ? c->pod.resource[r].ratio_permille : 0;
 	ret->request_since = control_request_since(c, r, m->wake->now);
 	ret->external = !spec_sent_by_us(m, r, ret->spec_limit);
+	ret->unstored = m->record != NULL && m->record->sent[r] > ret->spec_limit &&
+			m->record->sent_over[r] == ret->spec_limit;
 	/* Without a cgroup the last value read is out of date. */
 	if (m->cgroup.cg == NULL)
 		ret->actual = 0;

@@ -88,6 +88,7 @@ struct report_resource {
 	uint64_t reported;    /* limit that the kubelet reports as carried out; 0: not reported */
 	uint64_t reported_request;
 	bool external; /* by the records, vscaled did not send this limit */
+	bool unstored; /* by the records, the last one sent was higher, and the spec is as before */
 	/* By managedFields. Not known: values are compared with those that were sent. */
 	enum value_owner limit_owner, request_owner;
 	uint64_t ceiling; /* it is never held above this; 0: no such bound */
@@ -443,3 +444,7 @@ uint32_t report_foreign(const struct report_state *s, size_t container);
  * bound ends; 0: there is none. */
 uint64_t report_allows(const struct report_state *s, size_t container, enum resource r, usec_t now,
 		       usec_t *ret_until);
+/* After a restart: the refusal that the former agent has left. What it sent and is not in the spec
+ * is not asked for again; memory, whose leads wait no longer than that, only for small_usec. */
+void report_recall(const struct report_tuning *t, struct report_state *s,
+		   const struct report_facts *f, const struct report_answer *a, usec_t now);

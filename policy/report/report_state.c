@@ -184,6 +184,26 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 	return REPORT_CHANGE_REFUSED | REPORT_CHANGE_RETRY;
 }
 
+void report_recall(const struct report_tuning *t, struct report_state *s,
+		   const struct report_facts *f, const struct report_answer *a, usec_t now)
+{
+	uint32_t resources = a->resources ? a->resources : RESOURCES_BOTH;
+	const usec_t lasts[RESOURCE_COUNT] = {t->refusal_usec, MIN(t->refusal_usec, t->small_usec)};
+
+	for (size_t i = 0; i < report_count_of(s, f); i++) {
+		const struct report_values spec = report_spec_of(f, i);
+		struct report_values want = {0};
+
+		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+			want.limit[r] = f->containers[i].resource[r].unstored ? LIMIT_MAX : 0;
+			want.request[r] = a->requests ? LIMIT_MAX : 0;
+			if (resources & (1u << r))
+				(void)report_refuse_value(&s->container[i], r, &want, &spec,
+							  a->requests, add_sat(now, lasts[r]));
+		}
+	}
+}
+
 /* One container of a 200: the object's values count, not those asked for. others: an external
  * writer changed the spec in between. Sets m->foreign. True: admission lowered what was sent. */
 static bool take_answer(const struct report_tuning *t, struct report_state *s,

@@ -12,6 +12,14 @@ static bool refusal_is_reported(struct crig *x)
 	return crig_events(x, "ResizeRefused") > 0;
 }
 
+static bool refusal_is_shown(struct crig *x)
+{
+	OWN(drop_kube_pod) struct kube_pod *pod = crig_read(x, &x->rig.pod[0]);
+	const char *text = kube_pod_annotation(pod, "status");
+
+	return text != NULL && strstr(text, "exceeded quota") != NULL;
+}
+
 static bool cpu_is_back(struct crig *x)
 {
 	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) <= 400;
@@ -55,6 +63,17 @@ static void test_quota(void)
 	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
 	CHECK(strstr(page, "quota") != NULL);
 	free(page);
+	/* Nor does the next agent ask for it, or raise the limit until it has an answer. */
+	CHECK(crig_until(&c, 60, burn_699, refusal_is_shown));
+	rig_stop(&c.rig);
+	crig_forget_log(&c);
+	crig_start(&c);
+	for (int i = 0; i < 60; i++) {
+		rig_run(&c.rig, 1, burn_699);
+		CHECK(cpu_is_back(&c));
+	}
+	CHECK_EQ(crig_requests(&c, "/resize", 403), 0);
+	CHECK(refusal_is_shown(&c));
 	crig_close(&c);
 }
 

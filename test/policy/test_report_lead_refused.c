@@ -189,6 +189,30 @@ static void test_sent_again_as_it_was(void)
 	}
 }
 
+/* What an earlier agent was refused: no lead for 10 min, of what it sent; requests of a quota. */
+static void test_recalled(bool requests)
+{
+	const struct report_answer text = {.kind = REPORT_ANSWER_REFUSED, .requests = requests};
+
+	WITH(g)
+	{
+		rig_res(&g, 0, MEM)->unstored = true;
+		report_recall(&g.t, g.s, &g.f, &text, g.now);
+		grow(&g, 250 * MIB, 10 * MIB);
+		CHECK_EQ(rig_decide(&g), requests);
+		CHECK_EQ(allows(&g, MEM), requests ? LIMIT_MAX : 256 * MIB);
+		g.now += 601 * S;
+		grow(&g, 250 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g) && g.d.patch.leads);
+	}
+	WITH(g)
+	{
+		report_recall(&g.t, g.s, &g.f, &text, g.now);
+		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
+		CHECK_EQ(allows(&g, CPU), LIMIT_MAX);
+	}
+}
+
 int main(void)
 {
 	test_cuts_count_on_after_pause();
@@ -197,5 +221,7 @@ int main(void)
 	test_refusal_cuts_headroom();
 	test_sent_again_as_it_was();
 	test_unanswered_may_be_stored();
+	test_recalled(false);
+	test_recalled(true);
 	return check_result();
 }

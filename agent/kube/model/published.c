@@ -325,6 +325,19 @@ int kube_originals_read(const char *text, const char *container, struct kube_ori
 	return r;
 }
 
+char *kube_refusal_read(const char *text)
+{
+	OWN(drop_json) cJSON *json = NULL;
+	struct kube_decode_error err;
+	struct field root;
+	const char *refused;
+
+	if (read_status(text, &json, &root, &err) < 0)
+		return NULL;
+	refused = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "refused"));
+	return refused != NULL ? strdup(refused) : NULL;
+}
+
 static bool originals_fits(const struct kube_originals *o, const struct kube_container *c,
 			   enum resource r)
 {

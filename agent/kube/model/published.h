@@ -55,6 +55,9 @@ struct kube_originals {
  * container; -ENOMEM. */
 int kube_originals_read(const char *text, const char *container, struct kube_originals *ret);
 
+/* The text of the last refusal, owned; NULL: there is none. */
+char *kube_refusal_read(const char *text);
+
 /* Do the originals agree with the pod object? For each resource of the mask that has a limit, the
  * original must be there, positive, and no lower than the original request. */
 bool kube_originals_fit(const struct kube_originals *o, const struct kube_container *c,

@@ -2,6 +2,7 @@
 #include "agent/kube/report/reporter.h"
 #include "agent/base/file.h"
 #include "agent/kube/model/encode.h"
+#include "agent/kube/model/published.h"
 #include "agent/kube/report/reporter_answer.h"
 #include "policy/base/base.h"
 #include "policy/base/text.h"
@@ -230,6 +231,25 @@ static void reporter_refusal_ends(struct pod_report *t, const struct report_fact
 	    report_lead_denied(s, now))
 		return;
 	reporter_set_refusal(t, NULL);
+}
+
+/* The first look at a pod: what an earlier agent was refused stays refused, and is reported. */
+static void reporter_recall(struct pod_report *t, const struct report_facts *f, usec_t now)
+{
+	struct reporter *r = t->reporter;
+	OWN(drop_free) char *text = t->status != NULL ? kube_refusal_read(t->status) : NULL;
+	struct report_answer refusal;
+
+	if (text == NULL)
+		return;
+	refusal = reporter_refusal_of(text);
+	report_recall(&r->tuning, t->state, f, &refusal, now);
+	if (reporter_bound_until(t, now) == 0)
+		return;
+	free(t->refusal);
+	t->refusal = STEAL(text);
+	if (r->events.bounds != NULL)
+		r->events.bounds(r->events.ctx);
 }
 
 /* --- the queries */
@@ -809,8 +829,8 @@ static bool reporter_check(struct pod_report *t, usec_t now)
 	struct reporter *r = t->reporter;
 	struct reporter_view *v = &r->view;
 	const char *why;
+	bool denied, first = t->state == NULL;
 	uint32_t changes;
-	bool denied;
 
 	if (r->events.facts(r->events.ctx, t->pod, v) < 0) {
 		reporter_reset(t);
@@ -834,6 +854,8 @@ static bool reporter_check(struct pod_report *t, usec_t now)
 	report_node_learn(&r->node, t->state, now);
 	r->tuning = report_tuned(&r->options.tuning, &r->node, now);
 	changes = report_observed(&r->tuning, t->state, &v->facts, now);
+	if (first)
+		reporter_recall(t, &v->facts, now);
 	if (changes & REPORT_CHANGE_REFUSED)
 		r->tally.answers[REPORT_ANSWER_REFUSED]++;
 	if (changes != 0)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/report/reporter_answer.h"
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -140,6 +141,16 @@ struct report_answer reporter_classify(const struct kube_answer *a, struct kube_
 	if (answer.kind == REPORT_ANSWER_GONE && a->status == 404)
 		answer.no_path = !starts_with(ret_status->message, "pods \"");
 	return answer;
+}
+
+struct report_answer reporter_refusal_of(const char *text)
+{
+	struct kube_status s = {0};
+
+	snprintf(s.message, sizeof s.message, "%s", text);
+	return (struct report_answer){.kind = REPORT_ANSWER_REFUSED,
+				      .resources = resources_of(&s),
+				      .requests = is_about_requests(&s)};
 }
 
 void holds_add(struct holds *h, uint64_t space, usec_t until, usec_t now)

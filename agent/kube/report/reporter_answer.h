@@ -10,6 +10,9 @@
 /* *ret_status: the Status of a failure, zeroed for a success. */
 struct report_answer reporter_classify(const struct kube_answer *a, struct kube_status *ret_status);
 
+/* What the text of a refusal says, cut as it is in the annotation. */
+struct report_answer reporter_refusal_of(const char *text);
+
 /* A denied right is asked about again after this time, by namespace: that is all that the server's
  * text says, whatever role lacks the right. */
 #define FORBIDDEN_FOR (10 * USEC_PER_MIN)
