@@ -26,51 +26,35 @@
 /* A save that takes longer is reported. */
 #define SAVE_LATE_USEC (30 * USEC_PER_SEC)
 
-static int mark_make(const struct records *records)
-{
-	OWN(drop_fd)
-	int fd = openat(records->dir, LOST_FILE, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-
-	return fd < 0 || fsync(fd) < 0 || fsync(records->dir) < 0 ? -errno : 0;
-}
-
 /* Without the mark no record may go to disk: the next start would take them for all. */
 static int mark_make_due(struct records *records)
 {
-	int r = records->lost_mark_due ? mark_make(records) : 0;
+	OWN(drop_fd) int fd = -1;
+	int r;
 
 	if (!records->lost_mark_due)
 		return 0;
+	fd = openat(records->dir, LOST_FILE, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	r = fd < 0 || fsync(fd) < 0 || fsync(records->dir) < 0 ? -errno : 0;
 	message_save(LOST_FILE, r, &records->lost_mark_error);
 	records->lost_mark_due = r < 0;
 	return r;
 }
 
-static void note_lost(struct records *records, bool lost)
+/* Once all records are on disk. */
+static void mark_end_due(struct records *records)
 {
-	records->originals_lost =
-		lost || faccessat(records->dir, LOST_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-	records->lost_mark_due = lost;
-	(void)mark_make_due(records);
-}
+	int r;
 
-/* All records are on disk. */
-static void mark_end(struct records *records)
-{
-	int r = unlinkat(records->dir, LOST_FILE, 0) < 0 && errno != ENOENT ? -errno : 0;
-
+	if (!records->lost_mark_ends || records->on_disk != records->changes)
+		return;
+	r = unlinkat(records->dir, LOST_FILE, 0) < 0 && errno != ENOENT ? -errno : 0;
 	records->lost_mark_ends = false;
 	message_save(LOST_FILE, r, &records->lost_mark_error);
 	if (r < 0)
 		return;
 	records->originals_lost = false;
 	records->lost_mark_due = false;
-}
-
-static void mark_end_due(struct records *records)
-{
-	if (records->lost_mark_ends && records->on_disk == records->changes)
-		mark_end(records);
 }
 
 void persist_originals_found(struct records *records)
@@ -141,7 +125,11 @@ int persist_load(struct records *records)
 			   .error = r);
 	if (r == -ENOMEM)
 		return r;
-	note_lost(records, r < 0 && config_cluster_wanted(&records->units->config->kubernetes));
+	records->lost_mark_due =
+		r < 0 && config_cluster_wanted(&records->units->config->kubernetes);
+	records->originals_lost = records->lost_mark_due || faccessat(records->dir, LOST_FILE, F_OK,
+								      AT_SYMLINK_NOFOLLOW) == 0;
+	(void)mark_make_due(records);
 	aside[0] = '\0';
 	r = history_load(records->dir, aside, &records->histories);
 	if (r < 0 && r != -ENOENT)
@@ -203,16 +191,6 @@ static bool may_save(const struct records *r)
 	return r->units->host->unsupported == NULL && !r->abandoned;
 }
 
-/* True: a save is under way. One that takes too long is reported. */
-static bool is_saving(struct records *r)
-{
-	if (!saver_busy(&r->saver, SAVE_ORIGINALS))
-		return false;
-	if (r->units->wake->now - r->given_at > SAVE_LATE_USEC)
-		baselines_failed(r, -ETIMEDOUT);
-	return true;
-}
-
 /* Copies the records to the runtime folder when they were changed since. That folder is in memory:
  * what is sent to the API server is there before it goes out, and in the state folder when the disk
  * has it. A failure is reported and tried again. */
@@ -244,7 +222,12 @@ void persist_baselines(struct records *records)
 		return;
 	keep_lift(records);
 	r = mark_make_due(records);
-	if (is_saving(records) || !persist_is_dirty(records))
+	if (saver_busy(&records->saver, SAVE_ORIGINALS)) {
+		if (records->units->wake->now - records->given_at > SAVE_LATE_USEC)
+			baselines_failed(records, -ETIMEDOUT);
+		return;
+	}
+	if (!persist_is_dirty(records))
 		return;
 	if (r == 0)
 		r = give_baselines(records);
@@ -271,13 +254,6 @@ static bool baselines_saved(struct records *r, int result)
 	r->on_disk = r->given;
 	mark_end_due(r);
 	return mark_saved(r);
-}
-
-static void rollouts_saved(struct records *r, int result)
-{
-	if (result < 0 && !r->rollouts_failed)
-		event_tell(EVENT_STATE_UNSAVED, .file = rollout_state.name, .error = result);
-	r->rollouts_failed = result < 0;
 }
 
 int persist_rollouts(struct records *r, const struct rollout_stops *stops)
@@ -319,8 +295,11 @@ bool persist_saved(struct records *records)
 
 	if (saver_take(s, SAVE_HISTORY, &r))
 		save_result(records, history_state.name, r);
-	if (saver_take(s, SAVE_ROLLOUTS, &r))
-		rollouts_saved(records, r);
+	if (saver_take(s, SAVE_ROLLOUTS, &r)) {
+		if (r < 0 && !records->rollouts_failed)
+			event_tell(EVENT_STATE_UNSAVED, .file = rollout_state.name, .error = r);
+		records->rollouts_failed = r < 0;
+	}
 	if (saver_take(s, SAVE_ORIGINALS, &r))
 		more = baselines_saved(records, r);
 	return more;

@@ -197,8 +197,10 @@ static void ask(struct cluster_kin *k, const char *token)
 
 /* --- the table */
 
-static void kin_free(struct cluster_kin *k)
+static void kin_drop(struct cluster_kin **at)
 {
+	struct cluster_kin *k = *at;
+
 	if (k == NULL)
 		return;
 	if (k->call != NULL)
@@ -212,15 +214,10 @@ static void kin_free(struct cluster_kin *k)
 	free(k);
 }
 
-static inline void drop_kin(struct cluster_kin **k)
-{
-	kin_free(*k);
-}
-
 void cluster_kin_free(struct cluster *c)
 {
 	for (size_t i = 0; i < c->kin_count; i++)
-		kin_free(c->kin[i]);
+		kin_drop(&c->kin[i]);
 	free(c->kin);
 	c->kin = NULL;
 	c->kin_count = 0;
@@ -242,7 +239,7 @@ static int name_containers(struct cluster_kin *k, const struct kube_pod *p)
 
 static struct cluster_kin *kin_new(struct cluster *c, const struct kube_pod *p)
 {
-	OWN(drop_kin) struct cluster_kin *k = calloc(1, sizeof *k);
+	OWN(kin_drop) struct cluster_kin *k = calloc(1, sizeof *k);
 	void *grown = reallocarray(c->kin, c->kin_count + 1, sizeof(struct cluster_kin *));
 
 	if (grown != NULL)
@@ -411,7 +408,7 @@ void cluster_kin_tick(struct cluster *c)
 	serve_all(c);
 	for (size_t i = c->kin_count; i > 0; i--)
 		if (!is_needed(c->kin[i - 1])) {
-			kin_free(c->kin[i - 1]);
+			kin_drop(&c->kin[i - 1]);
 			c->kin[i - 1] = c->kin[--c->kin_count];
 		}
 	k = next(c);

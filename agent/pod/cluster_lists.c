@@ -215,33 +215,24 @@ static struct namespace_entry *next_due(const struct namespace_table *t, usec_t 
 	return next;
 }
 
-/* The next container of the namespace from *i on; NULL: none. */
-static struct managed *next_container(const struct namespace_entry *e, size_t *i)
+static bool is_in(const struct pod *p, const struct namespace_entry *e)
 {
-	const struct unit_table *units = e->cluster->units;
-
-	while (*i < units->count) {
-		struct managed *m = units->items[(*i)++];
-
-		if (m->kind == UNIT_KIND_CONTAINER &&
-		    strcmp(m->pod->spec->namespace, e->namespace) == 0)
-			return m;
-	}
-	return NULL;
+	return strcmp(p->spec->namespace, e->namespace) == 0;
 }
 
 /* Of the namespace's pods, at once. */
 static void set_bounds(const struct namespace_entry *e)
 {
-	struct managed *m;
+	const struct pods *pods = e->cluster->pods;
 
-	for (size_t i = 0; (m = next_container(e, &i)) != NULL;)
-		pod_set_bounds(m);
+	for (size_t i = 0; i < pods->count; i++)
+		if (is_in(pods->items[i], e))
+			pod_bound_all(pods->items[i]);
 }
 
 /* The API server gives no answer that is of use. */
 struct namespace_note {
-	const char *reason, *action, *text;
+	const char *reason, *text;
 	bool (*concerns)(const struct managed *m);
 };
 
@@ -262,33 +253,30 @@ static void describe(const struct namespace_note *note, const struct kube_answer
 static void failed(struct namespace_entry *e, const struct namespace_note *note,
 		   const struct kube_answer *a, const char *detail)
 {
-	const struct wakeup *wake = e->cluster->wake;
+	const struct pods *pods = e->cluster->pods;
 	char text[NOTE_TEXT_MAX];
-	struct managed *m;
 
 	if (e->failing_since == 0)
-		e->failing_since = wake->now;
-	if (e->reported || wake->now - e->failing_since < SILENT_USEC)
+		e->failing_since = pods->wake->now;
+	if (e->reported || pods->wake->now - e->failing_since < SILENT_USEC)
 		return;
 	e->reported = true;
 	describe(note, a, detail, text);
-	for (size_t i = 0; (m = next_container(e, &i)) != NULL;)
-		if (note->concerns(m))
-			recorder_note(e->cluster->recorder, m->pod->spec, "Warning", note->reason,
-				      note->action, text, wake->now, wake->now_real);
+	for (size_t i = 0; i < pods->count; i++)
+		POD_FOREACH (m, pods->items[i])
+			if (is_in(m->pod, e) && note->concerns(m))
+				pod_warn(m->pod, note->reason, "Resize", text);
 }
 
 /* --- LimitRanges, of namespaces with managed pods --- */
 
 static bool is_sized(const struct managed *m)
 {
-	return m->kind == UNIT_KIND_CONTAINER && m->container.annotated &&
-	       m->container.rule.rule.mode != MODE_OFF;
+	return m->container.annotated && m->container.rule.rule.mode != MODE_OFF;
 }
 
 static const struct namespace_note note_unknown = {
 	.reason = "LimitRangesUnknown",
-	.action = "Resize",
 	.text = "limits may exceed the LimitRanges of the namespace and be refused: the "
 		"LimitRanges cannot be listed",
 	.concerns = is_sized,
@@ -447,7 +435,6 @@ static bool moves_requests(const struct managed *m)
 /* Requests wait for the first answer. */
 static const struct namespace_note note_waits = {
 	.reason = "RequestsWait",
-	.action = "Resize",
 	.text = "requests are not sized: autoscalers cannot be listed; "
 		"kubernetes.autoscalers: false sizes them anyway",
 	.concerns = moves_requests,
@@ -472,8 +459,7 @@ static void on_autoscalers(void *arg, const struct kube_answer *a)
 	kube_autoscalers_drop(&e->autoscalers);
 	e->autoscalers = fresh;
 	for (size_t i = 0; i < pods->count; i++)
-		if (pods->items[i]->sizes &&
-		    strcmp(pods->items[i]->spec->namespace, e->namespace) == 0)
+		if (pods->items[i]->sizes && is_in(pods->items[i], e))
 			pod_apply_rules(pods->items[i]);
 	/* The first pass has noted the owners of pods. */
 	set_bounds(e);

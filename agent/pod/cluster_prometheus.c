@@ -82,7 +82,7 @@ static struct past_entry *add(struct cluster_prometheus *p, const char *key)
 
 static bool needs(const struct cluster *c, const struct managed *m)
 {
-	if (m == NULL || m->history_key == NULL || m->cgroup.cg == NULL || !m->pod->spec->owned ||
+	if (m->history_key == NULL || m->cgroup.cg == NULL || !m->pod->spec->owned ||
 	    history_observed_least(&m->control.history) >= OWN_USEC)
 		return false;
 	/* The other pods come first. */
@@ -242,14 +242,6 @@ static const struct managed *any_of(const struct cluster *c, const char *key)
 	return NULL;
 }
 
-/* The container's own name, behind the last slash of its key. */
-static const char *container_of(const char *key)
-{
-	const char *slash = strrchr(key, '/');
-
-	return slash != NULL ? slash + 1 : key;
-}
-
 static void ask(struct cluster_prometheus *p)
 {
 	const struct config_prometheus *config = &p->cluster->config->prometheus;
@@ -268,7 +260,7 @@ static void ask(struct cluster_prometheus *p)
 		.namespace = m->pod->spec->namespace,
 		.owner = m->pod->spec->owner,
 		.workload = m->pod->spec->workload,
-		.container = container_of(p->key),
+		.container = pod_container_of(m),
 		.matchers = config->matchers != NULL ? config->matchers : "",
 		.end_real = p->cluster->wake->now_real,
 		.range_usec = config->range_usec,

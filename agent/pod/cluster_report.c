@@ -418,13 +418,6 @@ int cluster_facts(void *ctx, struct pod *p, struct reporter_view *ret)
 
 /* --- the reporter's callbacks --- */
 
-static void note(struct cluster *c, const struct kube_pod *pod, const char *type,
-		 const char *reason, const char *action, const char *text)
-{
-	recorder_note(c->recorder, pod, type, reason, action, text, c->wake->now,
-		      c->wake->now_real);
-}
-
 static void on_refused(void *ctx, struct pod *p, size_t container, enum resource resource,
 		       const char *text)
 {
@@ -437,7 +430,7 @@ static void on_refused(void *ctx, struct pod *p, size_t container, enum resource
 	/* Called for every value that the refusal bounds: one refusal is one Event. */
 	if (c->wake->now - p->refused_at >= ONE_REFUSAL_USEC) {
 		c->tally->apply_failed[BACKEND_API]++;
-		note(c, p->spec, "Warning", "ResizeRefused", "Resize", text);
+		pod_warn(p, "ResizeRefused", "Resize", text);
 	}
 	p->refused_at = c->wake->now;
 	reporter_hurry(p->report);
@@ -499,16 +492,16 @@ static void note_ratified(struct cluster *c, const struct pod *p)
 {
 	const struct kube_pod *s = p->spec;
 	struct changes_text t = {.text = ""};
+	bool restored;
 
 	for (size_t i = 0; i < s->container_count; i++)
 		add_changes(p->members[i].managed, &s->containers[i], &t);
-	if (t.text[0] != '\0')
-		note(c, s, "Normal", "Resized", "Resize", t.text);
-	else if (pod_is_sized(p))
-		note(c, s, "Normal", "Resized", "Resize",
-		     "the spec has its original values; sizing goes on");
-	else
-		note(c, s, "Normal", "Restored", "Resize", "the original limits are restored");
+	restored = t.text[0] == '\0' && !pod_is_sized(p);
+	if (t.text[0] == '\0')
+		strcpy(t.text, restored ? "the original limits are restored"
+					: "the spec has its original values; sizing goes on");
+	recorder_note(c->recorder, s, "Normal", restored ? "Restored" : "Resized", "Resize", t.text,
+		      c->wake->now, c->wake->now_real);
 }
 
 /* Does the spec hold another limit than the original? */
@@ -628,7 +621,7 @@ static void on_contested(void *ctx, struct pod *p, const char *text)
 
 	daemon_wake(c->wake);
 	event_tell(EVENT_MEMORY_CONTESTED, .who = message_pod(p->spec), .detail = text);
-	note(c, p->spec, "Warning", "MemoryLimitContested", "Resize", text);
+	pod_warn(p, "MemoryLimitContested", "Resize", text);
 }
 
 static void on_trouble(void *ctx, const char *text)
@@ -667,7 +660,10 @@ static void on_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
 
 static void hook_warn(const struct pod *p, const char *reason, const char *action, const char *text)
 {
-	note(p->pods->cluster, p->spec, "Warning", reason, action, text);
+	const struct cluster *c = p->pods->cluster;
+
+	recorder_note(c->recorder, p->spec, "Warning", reason, action, text, c->wake->now,
+		      c->wake->now_real);
 }
 
 /* NULL: not known, or without effect. */

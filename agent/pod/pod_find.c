@@ -509,21 +509,15 @@ static struct managed *level_new(struct pod *p)
 {
 	char name[RECORD_NAME_MAX], key[RECORD_NAME_MAX];
 	struct kubepods_name cgroup;
-	const struct managed_names names = {
-		.kind = UNIT_KIND_POD,
-		.name = name,
-		.unit = cgroup.unit,
-		.key = key,
-	};
-	struct managed_names n = names;
+	struct managed_names names = {.kind = UNIT_KIND_POD, .name = name, .key = key};
 	struct managed *m;
 
 	if (kubepods_parse(p->path, &cgroup) < 0)
 		return NULL;
-	n.unit = unit_of(p->pods->pid1, &cgroup);
+	names.unit = unit_of(p->pods->pid1, &cgroup);
 	snprintf(name, sizeof name, "%s/%s", p->spec->namespace, p->spec->name);
 	pod_key(p->spec->uid, NULL, key);
-	m = managed_new(p->pods->units, &n);
+	m = managed_new(p->pods->units, &names);
 	if (m == NULL)
 		return NULL;
 	m->pod = p;
@@ -735,14 +729,6 @@ static void find_container(struct pod *p, size_t i, const struct pod_children *a
 		start(p, i, child, true);
 }
 
-static void lose_all(struct pod *p)
-{
-	POD_FOREACH (m, p)
-		managed_lost(m);
-	if (p->level != NULL)
-		managed_lost(p->level);
-}
-
 /* Until the next call; NULL: they cannot be read. */
 static struct pod_children *children_of(const struct pod *p)
 {
@@ -762,8 +748,12 @@ void pod_scan(struct pod *p)
 	if (pod_next(p, NULL) == NULL)
 		return;
 	r = find_path(p);
-	if (r == -ENOENT)
-		lose_all(p);
+	if (r == -ENOENT) {
+		POD_FOREACH (m, p)
+			managed_lost(m);
+		if (p->level != NULL)
+			managed_lost(p->level);
+	}
 	/* No memory, no descriptor: the next tick tries again. */
 	p->scan = r < 0 && r != -ENOENT;
 	if (r < 0)

@@ -160,20 +160,15 @@ void pod_recover(struct pod *p)
 
 /* --- pods whose spec holds limits that vscaled sent --- */
 
-static void announce_stray(const struct kube_pod *s)
-{
-	event_tell(EVENT_ORIGINALS_UNKNOWN, .who = message_pod(s),
-		   .detail = "it is not annotated, but its spec has values of vscaled, and "
-			     "the saved originals are lost: compare its limits with those "
-			     "of its workload");
-}
-
 void pod_recover_listed(struct pod *p, const struct kube_pod *s, bool in_table)
 {
 	if (!pod_originals_lost(p->pods, s))
 		return;
 	if (!p->life.sized && !in_table)
-		announce_stray(s);
+		event_tell(EVENT_ORIGINALS_UNKNOWN, .who = message_pod(s),
+			   .detail = "it is not annotated, but its spec has values of vscaled, and "
+				     "the saved originals are lost: compare its limits with those "
+				     "of its workload");
 	p->life.sized = true;
 }
 

@@ -298,15 +298,6 @@ void pods_free(struct pods *pods)
 	*pods = (struct pods){0};
 }
 
-static const struct managed *member_named(const struct pod *p, const struct kube_pod *spec,
-					  const char *container)
-{
-	for (size_t i = 0; spec != NULL && i < spec->container_count; i++)
-		if (strcmp(spec->containers[i].name, container) == 0)
-			return p->members[i].managed;
-	return NULL;
-}
-
 /* Every container keeps what belongs to it; debug containers may have been added. */
 static int pod_take(struct pod *p, struct kube_pod *spec)
 {
@@ -317,8 +308,9 @@ static int pod_take(struct pod *p, struct kube_pod *spec)
 		return -1;
 	}
 	for (size_t i = 0; i < spec->container_count; i++)
-		members[i].managed =
-			(struct managed *)member_named(p, p->spec, spec->containers[i].name);
+		for (size_t k = 0; p->spec != NULL && k < p->spec->container_count; k++)
+			if (strcmp(p->spec->containers[k].name, spec->containers[i].name) == 0)
+				members[i].managed = p->members[k].managed;
 	free(p->members);
 	p->members = members;
 	p->spec = spec;

@@ -109,7 +109,7 @@ static void test_stays(const char *kind, int status)
 	e = c.rig.loop->cluster->autoscalers[AUTOSCALER_VERTICAL].items[0];
 	crig_fault(&c, kind, BY_VERTICAL ",\"count\":1");
 	e->list.ask_at = 0;
-	for (unsigned i = 0; i < 12 && crig_requests(&c, "verticalpodautoscalers", status) == 0;
+	for (unsigned i = 0; i < 30 && crig_requests(&c, "verticalpodautoscalers", status) == 0;
 	     i++)
 		rig_run(&c.rig, 10, burn_699);
 	CHECK_EQ(crig_requests(&c, "verticalpodautoscalers", status), 1);

@@ -1062,16 +1062,12 @@ static bool event_first(struct reporter *r, const struct report_slot *slot, usec
 	return turn && report_queue_opens_event(&r->queue, true, now) <= now;
 }
 
-static struct pod_report *holder_of(struct report_slot *slot)
-{
-	return (struct pod_report *)((char *)slot - offsetof(struct pod_report, slot));
-}
-
 static void send_all(struct reporter *r, usec_t now, usec_t now_real)
 {
 	for (;;) {
 		struct report_slot *slot = report_queue_next(&r->queue, now);
-		struct pod_report *t = slot ? holder_of(slot) : NULL;
+		struct pod_report *t =
+			slot ? (void *)((char *)slot - offsetof(struct pod_report, slot)) : NULL;
 		bool lead = slot != NULL && slot->urgency <= REPORT_LEADS_AGAIN;
 
 		if (!may_send(r, t, lead)) {
