@@ -207,6 +207,33 @@ void pod_set_level_rule(struct pod *p)
 	rule_apply(p->level, &p->level->container.rule.rule);
 }
 
+/* Why a container is not managed; STATE_SIZING: it is, by *rule. of_pod: why none is. */
+static enum state_reason find_rule(enum state_reason of_pod, const struct kube_container *c,
+				   const struct annotation_settings *settings,
+				   struct container_rule *rule)
+{
+	if (of_pod != STATE_SIZING || excluded_kinds[c->kind] != STATE_SIZING)
+		return of_pod != STATE_SIZING ? of_pod : excluded_kinds[c->kind];
+	if (settings != NULL)
+		annotation_apply(settings, c->name, rule);
+	return rule->named ? STATE_SIZING : STATE_NOT_NAMED;
+}
+
+enum state_reason pod_described(const struct pods *pods, const struct kube_pod *s, size_t i,
+				struct annotation_error *error)
+{
+	const struct annotation_input input = pod_annotations(pods, s);
+	enum state_reason why = pod_excluded(pods->host, s, annotation_opted_in(&input));
+	OWN(annotation_drop) struct annotation_settings *settings = NULL;
+	struct container_rule rule = {.named = false};
+	int r = why == STATE_SIZING ? annotation_read(&input, &settings, error) : 0;
+
+	if (r < 0)
+		return r == -EINVAL ? STATE_ANNOTATION_INVALID : STATE_OUT_OF_MEMORY;
+	why = find_rule(why, &s->containers[i], settings, &rule);
+	return why == STATE_SIZING ? STATE_NOT_RUNNING : why;
+}
+
 void pod_apply_rules(struct pod *p)
 {
 	const struct kube_pod *s = p->spec;
@@ -231,18 +258,15 @@ void pod_apply_rules(struct pod *p)
 	p->sizes = false;
 	for (size_t i = 0; i < s->container_count; i++) {
 		const struct kube_container *c = &s->containers[i];
-		enum state_reason why = p->why != STATE_SIZING ? p->why : excluded_kinds[c->kind];
 		struct container_rule rule = {.named = false};
+		enum state_reason why;
 
-		if (why == STATE_SIZING && r == -ENOMEM) {
+		if (r == -ENOMEM) {
 			/* It stays as it is; a list brings the pod again. */
 			p->pods->list_due = true;
-			continue;
+			break;
 		}
-		if (why == STATE_SIZING && settings != NULL)
-			annotation_apply(settings, c->name, &rule);
-		if (why == STATE_SIZING && !rule.named)
-			why = STATE_NOT_NAMED;
+		why = find_rule(p->why, c, settings, &rule);
 		if (why == STATE_SIZING && MAX(rule.rule.mode, rule.frozen_mode) != MODE_OFF) {
 			p->sizes = true;
 			if (autoscaled)

@@ -15,6 +15,10 @@ struct kube_pod;
 struct annotation_input pod_annotations(const struct pods *pods, const struct kube_pod *spec);
 /* Decides for each container of the spec; names and rules are computed again. */
 void pod_apply_rules(struct pod *p);
+/* The reason of the state that container i would be in if it were on this node; *error says more of
+ * a mistake. */
+enum state_reason pod_described(const struct pods *pods, const struct kube_pod *s, size_t i,
+				struct annotation_error *error);
 /* Why nothing of the pod is managed; STATE_SIZING: something may be. */
 enum state_reason pod_excluded(const struct host *host, const struct kube_pod *s, bool opted_in);
 /* The level may be written to as long as one of its containers may. */

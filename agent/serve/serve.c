@@ -92,18 +92,24 @@ static int unmanaged_named(const struct pods *pods, const char *name, struct sho
 	return -ENOENT;
 }
 
+int serve_named(const struct serve *s, const char *name, struct shown *ret)
+{
+	const struct managed *m = managed_find(s->units, name);
+
+	if (m == NULL)
+		return unmanaged_named(s->pods, name, ret);
+	*ret = shown_entry(m);
+	return 0;
+}
+
 static int serve_explain(void *ctx, const char *name, cJSON **ret)
 {
 	const struct serve *s = ctx;
-	const struct managed *m = managed_find(s->units, name);
 	struct shown x;
-	int r = 0;
+	int r;
 
 	daemon_wake(s->wake);
-	if (m != NULL)
-		x = shown_entry(m);
-	else
-		r = unmanaged_named(s->pods, name, &x);
+	r = serve_named(s, name, &x);
 	if (r == 0)
 		*ret = shown_json(&x, false);
 	return r;

@@ -15,6 +15,8 @@ struct pod;
 struct pods;
 struct unit_table;
 
+struct shown;
+
 struct serve {
 	struct unit_table *units;
 	struct pods *pods;
@@ -39,6 +41,9 @@ void serve_status(void *ctx, struct status_view *ret);
 
 /* Serves Prometheus and the kubelet's probes. 0 also if no address is configured. */
 int serve_metrics_start(struct serve *s);
+
+/* The entry, or the container that is not managed. -ENOENT. */
+int serve_named(const struct serve *s, const char *name, struct shown *ret);
 
 /* POST /v1/recommendation: what a pod that is only described would need. ctx: struct serve. The
  * answer, owned; NULL: ret_why says what is wrong with the text, and is "" where memory is short.

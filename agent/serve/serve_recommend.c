@@ -7,7 +7,9 @@
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/pod/cluster.h"
+#include "agent/pod/pod_rule.h"
 #include "agent/serve/serve.h"
+#include "agent/serve/show.h"
 #include "policy/history/history.h"
 #include <errno.h>
 #include <stdio.h>
@@ -74,9 +76,32 @@ static bool add_resource(cJSON *container, const struct kube_container *c, const
 	       add_amount(o, "upper", range->upper) && add_amount(o, "peak", range->peak);
 }
 
-static bool add_container(cJSON *list, const struct serve *s, const struct kube_pod *p,
-			  const struct kube_container *c, bool *pending)
+/* As list and explain show it; of a pod that is not here what it would be. */
+static bool add_state(cJSON *o, const struct serve *s, const struct kube_pod *p, size_t i)
 {
+	struct annotation_error error = {""};
+	char name[RECORD_NAME_MAX];
+	enum state_reason reason;
+	struct shown x;
+	const char *text;
+
+	snprintf(name, sizeof name, "%s/%s/%s", p->namespace, p->name, p->containers[i].name);
+	if (serve_named(s, name, &x) == 0) {
+		reason = shown_reason(&x);
+		text = shown_reason_text(&x);
+	} else {
+		reason = pod_described(s->pods, p, i, &error);
+		text = error.text[0] != '\0' ? error.text : state_rows[reason].text;
+	}
+	return cJSON_AddStringToObject(o, "state", unit_state_names[state_rows[reason].state]) &&
+	       cJSON_AddStringToObject(o, "reason", state_rows[reason].name) &&
+	       (text == NULL || cJSON_AddStringToObject(o, "state_reason", text) != NULL);
+}
+
+static bool add_container(cJSON *list, const struct serve *s, const struct kube_pod *p, size_t i,
+			  bool *pending)
+{
+	const struct kube_container *c = &p->containers[i];
 	cJSON *o = cJSON_CreateObject();
 	const uint64_t node[RESOURCE_COUNT] = {s->host->cpu_milli, s->units->memory->read.total};
 	struct known k = known_of(s, p, c->name);
@@ -85,7 +110,7 @@ static bool add_container(cJSON *list, const struct serve *s, const struct kube_
 	*pending |= k.pending;
 	if (!cJSON_AddItemToArray(list, o))
 		return false;
-	return cJSON_AddStringToObject(o, "name", c->name) != NULL &&
+	return cJSON_AddStringToObject(o, "name", c->name) != NULL && add_state(o, s, p, i) &&
 	       cJSON_AddStringToObject(o, "source", k.source) != NULL &&
 	       add_amount(o, "samples", k.samples) &&
 	       add_amount(o, "confidence_permille", recommendation_confidence(&k.of)) &&
@@ -108,7 +133,7 @@ cJSON *serve_recommend(void *ctx, const char *text, size_t len, char *ret_why, s
 	for (size_t i = 0; ok && i < p->container_count; i++)
 		if (p->containers[i].kind == CONTAINER_APP ||
 		    p->containers[i].kind == CONTAINER_SIDECAR)
-			ok = add_container(list, ctx, p, &p->containers[i], &pending);
+			ok = add_container(list, ctx, p, i, &pending);
 	ok = ok && cJSON_AddBoolToObject(root, "pending", pending) != NULL;
 	return ok ? STEAL(root) : NULL;
 }

@@ -298,6 +298,10 @@ static void test_starving(const char *annotations)
 	",\"ownerReferences\":[" owner "]},\"spec\":{\"containers\":[{\"name\":\"app\","           \
 	"\"resources\":{\"limits\":{\"cpu\":\"1\"}}}]}}"
 
+#define WITH_MODE(mode)                                                                            \
+	"{\"metadata\":{\"annotations\":{\"vscaled.dev/mode\":\"" mode                             \
+	"\"}},\"spec\":{\"containers\":[{\"name\":\"app\"}]}}"
+
 /* The answer to a description; owned. */
 static char *describe(const char *body)
 {
@@ -346,6 +350,10 @@ static void test_described(void)
 	check_described(web, "\"cpu\":{\"request\":250,\"limit\":250,");
 	check_described(web, "\"memory\":{\"request\":100663296,\"lower\"");
 	check_described(web, "\"pending\":false");
+	check_described(web, "\"state\":\"unmanaged\",\"reason\":\"not-opted-in\"");
+	check_described(WITH_MODE("Auto"), "\"state\":\"waiting\",\"reason\":\"not-running\"");
+	check_described(WITH_MODE("Autos"), "\"reason\":\"annotation-invalid\","
+					    "\"state_reason\":\"vscaled.dev/mode");
 	CHECK_EQ(lists(), 1);
 	/* What names no workload is not asked for, nor is what a label cannot be. */
 	check_described(DESCRIBED("", LABELS("bbb")), "\"source\":\"none\"");
