@@ -97,7 +97,6 @@ lab_figures()
 
 # By folder: options of lab.sh.
 declare -A OPTIONS=(
-	[cache]="--timeout 1200 --shift 0 --mem 4096"
 	[greedy]="--timeout 600"
 	[memory]="--timeout 1800 --shift 0 --mem 4096"
 	[memory-pods]="--timeout 3600 --shift 0 --mem 6144"

@@ -236,21 +236,6 @@ void rig_grow(struct rig *g, size_t pod, uint64_t use, uint64_t slope)
 	reporter_changed(p->report);
 }
 
-void rig_user_unseen(struct rig *g, size_t pod, enum resource r, uint64_t limit)
-{
-	struct rig_pod *p = &g->pods[pod];
-
-	p->spec.limit[r] = limit;
-	p->generation++;
-	p->kubelet_at = g->now + g->kubelet_delay;
-}
-
-void rig_user(struct rig *g, size_t pod, enum resource r, uint64_t limit)
-{
-	rig_user_unseen(g, pod, r, limit);
-	server_show(g, &g->pods[pod]);
-}
-
 void rig_show(struct rig *g, size_t pod)
 {
 	server_show(g, &g->pods[pod]);

@@ -84,10 +84,6 @@ void rig_run(struct rig *g, usec_t span);
 void rig_set_held(struct rig *g, size_t pod, enum resource r, uint64_t value);
 /* Its memory grows. */
 void rig_grow(struct rig *g, size_t pod, uint64_t use, uint64_t slope);
-/* A user changes the spec. */
-void rig_user(struct rig *g, size_t pod, enum resource r, uint64_t limit);
-/* The same, before the watch reports it. */
-void rig_user_unseen(struct rig *g, size_t pod, enum resource r, uint64_t limit);
 /* The watch reports the object as it is now. */
 void rig_show(struct rig *g, size_t pod);
 void rig_gone(struct rig *g, size_t pod);

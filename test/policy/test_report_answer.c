@@ -183,8 +183,21 @@ static void test_users_resize(void)
 	}
 }
 
+/* 200 and the same generation: admission has left what stood, and the kubelet will do nothing. */
+static void test_no_op(void)
+{
+	WITH(g)
+	{
+		send_raise(&g);
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0),
+			 REPORT_CHANGE_VERIFY | REPORT_CHANGE_REFUSED | REPORT_CHANGE_LOWERED);
+		CHECK(!report_pending(g.s));
+	}
+}
+
 int main(void)
 {
+	test_no_op();
 	test_watch_before_answer();
 	test_server_without_observed_generation();
 	test_refused_without_a_word();

@@ -245,8 +245,30 @@ static void test_admission_makes_less_of_it(void)
 	}
 }
 
+static void test_restore_after_refusals(void)
+{
+	WITH(g)
+	{
+		send_raise(&g);
+		rig_store(&g);
+		rig_answer(&g, REPORT_ANSWER_OK, 0);
+		rig_echo(&g);
+		g.s->refused_until = g.now + 3600 * S;
+		g.f.restoring = true;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
+		rig_sent(&g);
+		rig_answer(&g, REPORT_ANSWER_REFUSED, 0); /* a pause, then again */
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.again, g.now + 600 * S);
+		g.now += 600 * S;
+		CHECK(rig_decide(&g));
+	}
+}
+
 int main(void)
 {
+	test_restore_after_refusals();
 	test_admission_makes_less_of_it();
 	test_error_without_observed_generation();
 	test_infeasible_for_memory_alone();

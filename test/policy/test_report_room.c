@@ -226,8 +226,28 @@ static void test_guaranteed(void)
 		}
 }
 
+/* The originals of a lowered request are a raise like any other; their limits are not. */
+static void test_restore(void)
+{
+	WITH(g)
+	{
+		g.f.restoring = true;
+		g.f.active = false;
+		rig_res(&g, 0, CPU)->spec_limit = 300;
+		rig_res(&g, 0, CPU)->spec_request = 50;
+		g.f.generation++;
+		g.s->ours = true;
+		rig_observe(&g);
+		bound(&g, 100, 0);
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
+		CHECK_EQ(rig_request(&g, 0, CPU), 150);
+	}
+}
+
 int main(void)
 {
+	test_restore();
 	test_takes_what_fits();
 	test_swaps();
 	test_request_waits();

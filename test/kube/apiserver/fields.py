@@ -228,13 +228,6 @@ def _owner(entry: dict[str, Any]) -> str:
     return text
 
 
-def owned_before(live: dict[str, Any], manager: str, sub: str) -> set[Path]:
-    for e in live["metadata"].get("managedFields", []):
-        if (e["manager"], e["operation"], e.get("subresource", "")) == (manager, "Apply", sub):
-            return from_v1(e["fieldsV1"])
-    return set()
-
-
 def apply(live: dict[str, Any], merged: dict[str, Any], wanted: dict[str, Any], manager: str,
           sub: str, time: str, force: bool) -> list[dict[str, Any]]:
     """The entries after an apply; a 409 when others own what it changes."""
