@@ -195,8 +195,39 @@ static void test_no_op(void)
 	}
 }
 
+/* A kubelet that may fail on a decrease: nothing goes below what it has carried out. What it has
+ * not is taken back. */
+static void test_no_decrease_by_kubelet(void)
+{
+	WITH(g)
+	{
+		g.f.no_decrease = true;
+		rig_set_held(&g, 0, MEM, 200 * MIB);
+		g.now += 60 * S;
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.block, REPORT_BLOCK_DECREASE);
+		CHECK(report_ahead(&g.t, &g.n, &g.f, g.now) < g.t.ahead_usec);
+		rig_set_held(&g, 0, CPU, 900);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g)); /* CPU is not held back */
+		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
+		CHECK_EQ(rig_after(&g, 0, MEM), 256 * MIB);
+		rig_res(&g, 0, MEM)->reported = 240 * MIB;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 240 * MIB);
+		g.f.restoring = true;
+		rig_res(&g, 0, MEM)->original_limit = 128 * MIB;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 240 * MIB);
+		g.f.no_decrease = false;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 128 * MIB);
+	}
+}
+
 int main(void)
 {
+	test_no_decrease_by_kubelet();
 	test_no_op();
 	test_watch_before_answer();
 	test_server_without_observed_generation();

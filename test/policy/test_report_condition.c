@@ -266,8 +266,96 @@ static void test_restore_after_refusals(void)
 	}
 }
 
+static void test_condition_on_a_users_resize(void)
+{
+	WITH(g)
+	{
+		rig_set_held(&g, 0, CPU, 900);
+		g.now += 60 * S;
+		rig_res(&g, 1, CPU)->spec_limit = 20000;
+		g.f.generation = g.f.observed_generation = 2;
+		g.f.pending_infeasible = true;
+		g.f.echoed = false;
+		CHECK_EQ(rig_observe(&g) & REPORT_CHANGE_REFUSED, 0);
+		CHECK(!rig_decide(&g));
+		CHECK_EQ(g.d.block, REPORT_BLOCK_CONDITION);
+	}
+}
+
+static void test_deferred_is_waited_for(void)
+{
+	WITH(g)
+	{
+		defer(&g, 0);
+		for (int i = 0; i < 4; i++) {
+			g.now += 60 * S;
+			CHECK_EQ(rig_observe(&g), 0);
+			CHECK(!rig_decide(&g));
+			CHECK_EQ(g.d.block, REPORT_BLOCK_ECHO);
+			CHECK_EQ(g.d.again, g.s->deferred_since + 300 * S);
+		}
+		g.f.pending_deferred = false;
+		CHECK(rig_echo(&g) & REPORT_CHANGE_RATIFIED);
+		CHECK_EQ(g.s->deferred_since, 0);
+	}
+}
+
+/* A deferred resize is replaced by another one, which is deferred too: it has a time of its own. */
+static void test_deferred_again(void)
+{
+	WITH(g)
+	{
+		defer(&g, RESOURCES_CPU);
+		rig_set_held(&g, 0, CPU, 1200);
+		g.now += 290 * S;
+		CHECK_EQ(rig_observe(&g), 0);
+		CHECK(g.s->deferred_since != 0);
+		g.s->carry = CARRY_DONE;
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		g.f.observed_generation = g.f.generation;
+		g.now += 20 * S;
+		CHECK_EQ(rig_observe(&g) & REPORT_CHANGE_REFUSED, 0);
+		g.now += 300 * S;
+		CHECK(rig_observe(&g) & REPORT_CHANGE_REFUSED);
+	}
+}
+
+/* A kubelet that is down for longer than vscaled waits, as in an upgrade of the node: the next
+ * resize is no longer held back, and the first one is reported when the kubelet has carried it out.
+ */
+static void test_carried_out_late(void)
+{
+	WITH(g)
+	{
+		accept_raise(&g);
+		g.now += g.t.settle_max_usec;
+		CHECK_EQ(rig_observe(&g), REPORT_CHANGE_VERIFY);
+		CHECK_EQ(rig_observe(&g), 0);
+		CHECK(!report_pending(g.s));
+		g.now += 600 * S;
+		CHECK_EQ(rig_echo(&g), REPORT_CHANGE_VERIFY | REPORT_CHANGE_RATIFIED);
+		CHECK_EQ(rig_observe(&g), 0);
+	}
+	/* An external writer replaces it meanwhile: that is carried out, and not ours. */
+	WITH(g)
+	{
+		accept_raise(&g);
+		g.now += g.t.settle_max_usec;
+		rig_observe(&g);
+		rig_res(&g, 0, CPU)->spec_limit = 1700;
+		g.f.generation++;
+		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
+		CHECK_EQ(rig_echo(&g) & REPORT_CHANGE_RATIFIED, 0);
+	}
+}
+
 int main(void)
 {
+	test_carried_out_late();
+	test_deferred_again();
+	test_deferred_is_waited_for();
+	test_condition_on_a_users_resize();
 	test_restore_after_refusals();
 	test_admission_makes_less_of_it();
 	test_error_without_observed_generation();

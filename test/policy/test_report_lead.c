@@ -185,6 +185,8 @@ static void test_measured(void)
 		g.now += 60 * S;
 		CHECK(rig_decide(&g));
 		rig_accept(&g);
+		report_node_learn(n, g.s, g.now + S);
+		CHECK_EQ(n->carry_usec, 14 * S);
 		report_node_learn(n, g.s, g.now + 200 * S);
 		CHECK_EQ(n->carry_usec, 15 * S);
 		test_hung(&g);

@@ -285,8 +285,61 @@ static void test_new_life_finds_headroom(void)
 	}
 }
 
+static void raise_owners_request(struct report_rig *g)
+{
+	rig_res(g, 0, CPU)->spec_limit = rig_res(g, 0, CPU)->held = 4000;
+	g->f.generation++;
+	rig_observe(g);
+	rig_echo(g);
+	g->f.controlled = CONTROLLED_LIMITS;
+	rig_res(g, 0, CPU)->spec_request = 2000;
+	g->f.generation++;
+	g->f.echoed = false;
+	CHECK(rig_observe(g) & REPORT_CHANGE_FOREIGN);
+}
+
+/* An owner's CPU request is pending, and a lead follows it: the request cannot be withdrawn, and
+ * growth does not end for it. */
+static void owner_waits_first(bool deferred, bool error, uint32_t resources)
+{
+	WITH(g)
+	{
+		raise_owners_request(&g);
+		pend(&g, deferred, resources);
+		g.now += 5 * S;
+		lead(&g, 210 * MIB, 10 * MIB);
+		for (unsigned i = 0; i < 60; i++) {
+			g.now += S;
+			pend(&g, deferred, resources);
+			g.f.progress_error = error;
+			g.f.pending_infeasible &= !error;
+			rig_observe(&g);
+			CHECK_EQ(allows(&g, CPU), LIMIT_MAX);
+			if (rig_decide(&g)) {
+				CHECK_EQ(rig_limit(&g, 0, CPU), 0);
+				CHECK_EQ(rig_request(&g, 0, CPU), 0);
+				rig_accept(&g);
+			}
+		}
+		CHECK_EQ(rig_res(&g, 0, CPU)->spec_request, 2000);
+		CHECK(report_lead_denied(g.s, g.now));
+		/* The kubelet has carried it out: what follows is ours again. */
+		g.f.pending_deferred = g.f.pending_infeasible = g.f.progress_error = false;
+		rig_echo(&g);
+		CHECK_EQ(g.s->container[0].theirs, 0);
+	}
+}
+
+static void test_owner_was_deferred_before(void)
+{
+	owner_waits_first(true, false, RESOURCES_CPU);
+	owner_waits_first(false, false, RESOURCES_CPU);
+	owner_waits_first(false, true, 0);
+}
+
 int main(void)
 {
+	test_owner_was_deferred_before();
 	test_kubelet_refuses_headroom(true);
 	test_kubelet_refuses_headroom(false);
 	test_server_refuses_cut(true);

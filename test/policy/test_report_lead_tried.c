@@ -75,8 +75,62 @@ static void test_ends(void)
 	}
 }
 
+/* A raise was refused, and the owner changes CPU: memory is held until more is accepted. */
+static void test_owner_changes_cpu(void)
+{
+	WITH(g)
+	{
+		send_raise(&g);
+		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+		CHECK_EQ(allows(&g, MEM), 256 * MIB);
+		rig_res(&g, 1, CPU)->spec_limit = 700;
+		g.f.generation++;
+		rig_observe(&g);
+		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
+		CHECK(report_lead_tried(g.s, g.now));
+		grow(&g, 250 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		CHECK(!report_lead_tried(g.s, g.now));
+	}
+}
+
+/* By the server: until less is accepted, or it is refused for good. */
+static void test_by_the_server(uint32_t refusals)
+{
+	WITH(g)
+	{
+		grow(&g, 250 * MIB, 10 * MIB);
+		CHECK(!report_lead_tried(g.s, g.now));
+		for (uint32_t i = 0; i < refusals; i++) {
+			refuse(&g);
+			CHECK_EQ(report_lead_tried(g.s, g.now), i < LEAD_CUTS_MAX);
+			CHECK_EQ(report_lead_denied(g.s, g.now), i >= LEAD_CUTS_MAX);
+		}
+		if (refusals > LEAD_CUTS_MAX) {
+			CHECK(!rig_decide(&g));
+			continue;
+		}
+		CHECK(rig_decide(&g));
+		rig_accept(&g);
+		CHECK(!report_lead_tried(g.s, g.now));
+		CHECK(!report_lead_denied(g.s, g.now));
+		rig_echo(&g);
+		grow(&g, rig_res(&g, 0, MEM)->spec_limit - 8 * MIB, 10 * MIB);
+		g.now += 10 * S;
+		CHECK(rig_decide(&g));
+		CHECK(g.d.patch.leads);
+		rig_sent(&g);
+		/* After a refusal it may be the next that is refused. */
+		CHECK_EQ(report_lead_tried(g.s, g.now), refusals > 0);
+	}
+}
+
 int main(void)
 {
+	for (uint32_t refusals = 1; refusals <= LEAD_CUTS_MAX + 1; refusals++)
+		test_by_the_server(refusals);
+	test_owner_changes_cpu();
 	test_ends();
 	test_by_the_kubelet();
 	test_is_exact();

@@ -125,8 +125,25 @@ static void test_owner_lowers_cpu_beside(void)
 	}
 }
 
+/* Done while the request was under way: nothing is waited for after its failure. */
+static void test_echo_beside_a_failure(void)
+{
+	WITH(g)
+	{
+		begin(&g);
+		g.now += S;
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		rig_echo(&g);
+		rig_answer(&g, REPORT_ANSWER_FAILED, 0);
+		CHECK_EQ(rig_observe(&g), REPORT_CHANGE_VERIFY | REPORT_CHANGE_RATIFIED);
+		CHECK(!report_pending(g.s));
+	}
+}
+
 int main(void)
 {
+	test_echo_beside_a_failure();
 	test_refusal_takes_the_resize_back();
 	test_nothing_to_overtake_with();
 	test_owner_lowers_cpu_beside();

@@ -141,6 +141,13 @@ static void test_first_headroom(void)
 			CHECK_EQ(rig_limit(&g, 0, MEM),
 				 with_margin(spec - 100 * MIB + 1) + renewals[i].room);
 		}
+	WITH(g)
+	{
+		g.t = report_tuning_default;
+		g.c[0].replayed = true;
+		CHECK(leads(&g, 210 * MIB, 10 * MIB));
+		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(210 * MIB) + 600 * MIB);
+	}
 }
 
 /* What was sent during growth had a minute of room, and is renewed at 30 s of it. After 90 s

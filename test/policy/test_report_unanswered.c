@@ -119,8 +119,30 @@ static void test_owner_after_it_is_stored(bool copy)
 	}
 }
 
+/* It was stored, as the watch shows: no lead follows what had no answer, but the first of a growth.
+ */
+static void test_stored_without_an_answer(void)
+{
+	WITH(g)
+	{
+		g.t.first_ahead_usec = report_tuning_default.first_ahead_usec;
+		rig_set_held(&g, 0, MEM, 320 * MIB);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		rig_sent(&g);
+		rig_store(&g);
+		rig_answer(&g, REPORT_ANSWER_FAILED, 0);
+		rig_echo(&g);
+		g.now += 10 * S;
+		grow(&g, 300 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, MEM), 330 * MIB + 200 * MIB);
+	}
+}
+
 int main(void)
 {
+	test_stored_without_an_answer();
 	test_owner_after_it_is_stored(true);
 	test_owner_after_it_is_stored(false);
 	test_any_is_stored_late(MIB, 0);

@@ -161,8 +161,24 @@ static void test_burstable_stays_burstable(void)
 	}
 }
 
+static void test_requests_only(void)
+{
+	WITH(g)
+	{
+		g.f.controlled = CONTROLLED_REQUESTS;
+		rig_res(&g, 0, CPU)->request = 300;
+		rig_set_held(&g, 0, CPU, 900);
+		g.now += 60 * S;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
+		CHECK_EQ(rig_request(&g, 0, CPU), 300);
+		CHECK_EQ(rig_after(&g, 0, MEM), 256 * MIB);
+	}
+}
+
 int main(void)
 {
+	test_requests_only();
 	test_startup();
 	test_request_alone();
 	test_guaranteed_memory();
