@@ -104,6 +104,14 @@ static void test_slim(void)
 	CHECK_EQ(strlen(text), len);
 	CHECK(strncmp(text, "{\"c0\":1,\"c1\":1,", 15) == 0);
 	CHECK(strstr(text, "\"c63\":1}   ") != NULL);
+	/* No name has more than 63 characters. */
+	for (int chars = 63; chars <= 64; chars++) {
+		snprintf(text, sizeof text,
+			 "{\"f:spec\":{\"f:containers\":{\"k:{\\\"name\\\":\\\"%0*d\\\"}\":{"
+			 "\"f:resources\":{" LIMIT_CPU "}}}}}",
+			 chars, 0);
+		CHECK_EQ(owners_cut(text, strlen(text)), chars == 63);
+	}
 }
 
 int main(void)

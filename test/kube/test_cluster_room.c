@@ -500,6 +500,11 @@ static void test_unreadable(void)
 	pods_seen(&pods, "a");
 	cluster_room_list_end(&x);
 	CHECK_EQ(cluster_room_left(&x, p, RESOURCE_CPU), 900);
+	/* The kubelet has no room yet for what another pod asks. */
+	b.pending = RESIZE_DEFERRED;
+	others.spec.request[RESOURCE_CPU] = 750;
+	(void)put(&x, &b);
+	CHECK_EQ(cluster_room_left(&x, p, RESOURCE_CPU), 0);
 	forget_all();
 }
 

@@ -315,8 +315,17 @@ static void test_empty(void)
 		      r.resource[i].peak == 0);
 }
 
+/* What is vouched for is what both resources have been observed for. */
+static void test_observed_least(void)
+{
+	struct history h = {.observed_usec = {2, 1}};
+
+	CHECK_EQ(history_observed_least(&h), 1);
+}
+
 int main(void)
 {
+	test_observed_least();
 	test_weighted_by_time();
 	test_unseen_time();
 	test_demand_not_usage();

@@ -546,8 +546,36 @@ static void test_corrected_in_growth(void)
 	CHECK_EQ(r.reads[READ_STAT], 1);
 }
 
+/* memory.high is not written where use is, nor over the owner's. */
+static void test_fits(void)
+{
+	const uint64_t line =
+		round_down(64 * MIB - mem_gap(&tuning_default.memory, 64 * MIB), 4096);
+	const struct {
+		uint64_t use, own;
+		bool armed;
+	} rows[] = {
+		{line - 2 * MIB - 1, LIMIT_MAX, true},
+		{line - 2 * MIB, LIMIT_MAX, false},
+		{line - 2 * MIB - 1, line, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct mem_law m = {.slope_bps = GIB};
+		struct mem_brake_input in = {.use = rows[i].use,
+					     .current = rows[i].use,
+					     .max = 64 * MIB,
+					     .own = rows[i].own,
+					     .now = USEC_PER_HOUR};
+
+		mem_brake_pass(&tuning_default.memory, &m, &in);
+		CHECK_EQ(m.brake.line != 0, rows[i].armed);
+	}
+}
+
 int main(void)
 {
+	test_fits();
 	test_held_below_replay();
 	for (uint64_t limit = 64; limit <= 112; limit += 4)
 		test_raise_under_replay(limit * MIB);

@@ -37,8 +37,9 @@ static void test_unratified(void)
 	CHECK_EQ(control_ceiling(&r.c, &tuning_default, RESOURCE_MEMORY, 0), 4 * GIB);
 
 	/* What the API server accepted counts, also while it is away. */
-	p.resource[RESOURCE_MEMORY].accepted = 300 * MIB;
+	p.resource[RESOURCE_MEMORY].accepted = 300 * MIB + 1;
 	control_set_pod(&r.c, &p);
+	CHECK_EQ(control_unratified(&r.c), 300 * MIB); /* whole pages */
 	r.sim.load.anon_goal = 280 * MIB;
 	rig_run(&r, USEC_PER_MIN);
 	CHECK_EQ(r.sim.u.limits.mem_max, 300 * MIB);
