@@ -498,7 +498,7 @@ uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t 
 
 /* An entry of lower rank that is granted no more goes on for a step of growth, 2 s of brake, and a
  * second until it is OOM-killed and MemAvailable shows it. Less is too late for the higher rank;
- * twice as much stops a lower rank where there is enough for all (test_ledger_greedy.c). */
+ * twice as much stops a lower rank where there is enough for all (test_control_ledger.c). */
 uint64_t ledger_projected(const struct tuning_memory *t, uint64_t limit, uint64_t use,
 			  uint64_t slope_bps)
 {
