@@ -273,26 +273,6 @@ static void test_stored_before_ours(void)
 	rig_close(&r);
 }
 
-/* One call in flight, later values joined: PID 1 gets the last one. */
-static void test_calls_are_joined(void)
-{
-	struct rig r;
-	struct rig_unit *u = started(&r, 200, 64 * MIB);
-	unsigned sent;
-
-	r.lag_seconds = 5;
-	rig_run(&r, 30, step_busy);
-	sent = r.sent_calls;
-	CHECK(rig_cpu_milli(&r, u) >= 800);
-	CHECK_EQ(u->props.cpu_quota_per_sec_usec, rig_cpu_milli(&r, u) * USEC_PER_MSEC);
-	CHECK(sent >= 2 && sent <= 4);
-	/* Neither an echo of an older value nor a late answer is taken for an external write. */
-	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 0);
-	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 0);
-	CHECK_EQ(r.events[EVENT_PROPERTY_FAILED], 0);
-	rig_close(&r);
-}
-
 static char headroom[32];
 static unsigned headroom_twice;
 
@@ -448,7 +428,6 @@ int main(void)
 	grow_under_lag(3, false);
 	grow_under_lag(3, true);
 	test_stored_before_ours();
-	test_calls_are_joined();
 	test_headroom_reported_once();
 	test_pid1_hangs();
 	test_restore_given_up();

@@ -251,35 +251,6 @@ static void on_given_back(struct rig *, const struct event_record *e, const char
 	snprintf(given_to, sizeof given_to, "%s", v[VALUE_TO].exact);
 }
 
-/* A unit holds much more than it uses, and another one needs it. */
-static void test_given_back(void)
-{
-	uint64_t before;
-	struct rig r;
-
-	start(&r, UNITS, 3);
-	goal = 0;
-	rate = 60 * MIB;
-	rig_reflex(&r, 20, step);
-	rig_grow(&r, &r.unit[2], 34 * MIB);
-	goal = 1000 * MIB;
-	for (int i = 0; i < 600 && r.unit[2].anon_bytes < 700 * MIB; i++) {
-		r.unit[0].anon_bytes = r.unit[1].anon_bytes = 30 * MIB;
-		rig_reflex(&r, 1, step);
-	}
-	before = rig_bytes(&r, &r.unit[2], "memory.max");
-	CHECK(before > 700 * MIB);
-	/* It is done with it, and the lowest one comes. */
-	goal = 1300 * MIB;
-	for (int i = 0; i < 300; i++) {
-		r.unit[2].anon_bytes = r.unit[1].anon_bytes = 30 * MIB;
-		rig_reflex(&r, 1, step);
-	}
-	CHECK(rig_bytes(&r, &r.unit[2], "memory.max") < before);
-	CHECK(lowest >= reserve());
-	rig_close(&r);
-}
-
 /* The highest one grows step by step, and the lowest one gives back as much each time: in many
  * steps, reported every ten seconds at most. */
 static void test_given_back_slowly(void)
@@ -597,7 +568,6 @@ int main(void)
 	test_shown();
 	test_uncounted("node: {ledger: false}\n" UNITS, 0);
 	test_uncounted(UNITS, 1);
-	test_given_back();
 	test_given_back_slowly();
 	test_restarted();
 	test_pods();

@@ -56,37 +56,6 @@ static bool holds(struct rig *r, const struct rig_unit *u, uint64_t milli, uint6
 	       u->props.mem_max == mem_max && u->props.mem_high == UINT64_MAX;
 }
 
-static void step_idle_growing(struct rig *r)
-{
-	step_idle(r);
-	rig_grow(r, &r->unit[0], 3 * MIB);
-}
-
-/* Off by SIGHUP: the originals are restored once, and then nothing is written. */
-static void test_auto_to_off(void)
-{
-	struct rig r;
-	struct rig_unit *u = lowered(&r, "  - match: a.service\n");
-	unsigned sets, restores;
-
-	rig_reload(&r, rig_config("  - {match: a.service, mode: Off}\n"));
-	rig_run(&r, 3, step_idle);
-	CHECK(holds(&r, u, 1500, 400 * MIB));
-	CHECK_EQ(r.events[EVENT_UNIT_UNMANAGED], 1);
-	CHECK_EQ(r.daemon->records.baselines.count, 0);
-	sets = r.set_calls;
-	restores = r.restore_calls;
-	rig_run(&r, 60, step_idle_growing);
-	rig_run(&r, 60, step_idle);
-	CHECK(holds(&r, u, 1500, 400 * MIB));
-	CHECK_EQ(r.set_calls, sets);
-	CHECK_EQ(r.restore_calls, restores);
-	CHECK_EQ(r.kills, 0);
-	/* It still looks. */
-	CHECK(first(&r)->control.recommendation.resource[RESOURCE_CPU].target > 0);
-	rig_close(&r);
-}
-
 /* A limit is not restored while use exceeds the original. */
 static void test_off_waits_for_use(void)
 {
@@ -126,25 +95,6 @@ static void test_started_in_off(void)
 	rig_put(&r, u, "cpu.max", "50000 100000\n");
 	rig_run(&r, 30, step_busy);
 	CHECK_EQ(rig_cpu_milli(&r, u), 500);
-	rig_close(&r);
-}
-
-static void test_off_to_auto(void)
-{
-	struct rig r;
-	struct rig_unit *u;
-
-	rig_open(&r, rig_config("  - {match: a.service, mode: Off}\n"));
-	u = rig_add(&r, "a.service", 200, 64 * MIB);
-	CHECK_EQ(rig_start(&r), 0);
-	rig_run(&r, 20, step_busy);
-	CHECK_EQ(rig_cpu_milli(&r, u), 200);
-	rig_reload(&r, rig_config("  - match: a.service\n"));
-	rig_run(&r, 12, step_busy);
-	CHECK(rig_cpu_milli(&r, u) >= 800);
-	CHECK_EQ(r.daemon->records.baselines.count, 1);
-	CHECK_EQ(r.daemon->records.baselines.items[0].limits.cpu_quota_usec, 20000);
-	CHECK(first(&r)->control.history.samples >= 20);
 	rig_close(&r);
 }
 
@@ -475,10 +425,8 @@ static void test_restart_keeps_size(void)
 
 int main(void)
 {
-	test_auto_to_off();
 	test_off_waits_for_use();
 	test_started_in_off();
-	test_off_to_auto();
 	test_auto_to_initial();
 	test_restart_in_initial();
 	test_resources_narrowed();

@@ -227,17 +227,6 @@ static void test_sample(void)
 	rig_close(&rig);
 }
 
-static void test_look(void)
-{
-	start();
-	to_before_sample();
-	turn(run);
-	turn(run_and_throttle_last);
-	CHECK(rig_cpu_milli(&rig, &rig.unit[LAST]) > 100);
-	check_written_first(LAST);
-	rig_close(&rig);
-}
-
 /* A review reads limits, too, and then asks PID 1. */
 static void test_review(void)
 {
@@ -429,7 +418,6 @@ static void test_boost(void)
 int main(void)
 {
 	test_sample();
-	test_look();
 	test_review();
 	test_memory();
 	test_two();

@@ -53,22 +53,6 @@ static void expect_refused(const char *by)
 	CHECK_EQ(second.runtime_fd, -1);
 }
 
-/* systemd removes the runtime directory when the second agent fails. */
-static void test_runtime_removed(void)
-{
-	struct lock first = LOCK_NONE;
-
-	CHECK_EQ(lock_take(&first_place, &first, other), 0);
-	expect_refused("the first");
-	CHECK_EQ(lock_check(&first_place, &first, other), LOCK_HELD);
-	remove_runtime();
-	expect_refused("the first");
-	/* The second made the directory, but could not take what counts. */
-	CHECK_EQ(lock_check(&first_place, &first, other), LOCK_HELD);
-	CHECK_EQ(old_version_takes(), -EWOULDBLOCK);
-	lock_drop(&first);
-}
-
 static void test_state_removed(void)
 {
 	struct lock first = LOCK_NONE, second = LOCK_NONE;
@@ -158,7 +142,6 @@ int main(void)
 	snprintf(runtime_lock, sizeof runtime_lock, "%s/lock", runtime);
 	first_place = (struct lock_place){state, runtime, "the first"};
 	second_place = (struct lock_place){state, runtime, "the second"};
-	test_runtime_removed();
 	test_state_removed();
 	test_old_version();
 	test_holder_text();

@@ -109,30 +109,6 @@ static void test_begin_and_end(enum cgroup_driver driver)
 	rig_close(&r);
 }
 
-/* Each container goes by its own readiness, without the pod's being known. */
-static void test_own_readiness(void)
-{
-	struct rig r;
-	struct rig_pod *p = begin(&r, DRIVER_CGROUPFS, "");
-
-	rig_reflex(&r, 20, pods_burn_20);
-	p->container[0].unready = false;
-	rig_pod_put(&r, p);
-	rig_reflex(&r, 40, pods_burn_20);
-	CHECK_EQ(milli(&r, p), 400);
-	/* A break: the time begins anew. */
-	p->container[0].unready = true;
-	rig_pod_put(&r, p);
-	rig_reflex(&r, 5, pods_burn_20);
-	p->container[0].unready = false;
-	rig_pod_put(&r, p);
-	rig_reflex(&r, 49, pods_burn_20);
-	CHECK_EQ(milli(&r, p), 400);
-	CHECK(checks_until(&r, p, 200, 10) <= 2);
-	CHECK_EQ(rig_cpu_milli(&r, p->container[1].unit), 600);
-	rig_close(&r);
-}
-
 static void restart(struct rig *r, struct rig_pod *p, struct rig_container *c)
 {
 	rig_container_stop(r, c);
@@ -345,28 +321,6 @@ static void test_bounds_and_echoes(void)
 	rig_close(&r);
 }
 
-/* An external writer repeats its value: it stays, and the boost is not written again. */
-static void test_repeated_writes(void)
-{
-	struct rig r;
-	struct rig_pod *p = begin(&r, DRIVER_CGROUPFS, "");
-
-	rig_reflex(&r, 10, pods_burn_20);
-	for (int i = 0; i < 6; i++) {
-		rig_put(&r, app(p), "cpu.max", "33000 100000\n");
-		rig_run(&r, 2, pods_burn_20);
-	}
-	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 1);
-	CHECK_EQ(milli(&r, p), 330);
-	ready(&r, p);
-	rig_run(&r, 10, pods_burn_20);
-	CHECK_EQ(milli(&r, p), 330);
-	CHECK(r.loop->serve.api.ops->resume(&r.loop->serve, "default/web-0/app") >= 1);
-	rig_run(&r, 5, pods_burn_20);
-	CHECK_EQ(milli(&r, p), 330);
-	rig_close(&r);
-}
-
 /* The boost that explain shows; NULL: none. Owned. */
 static cJSON *shown(struct rig *r)
 {
@@ -427,7 +381,6 @@ int main(void)
 		test_container_restarts(driver);
 		test_hands_off(driver);
 	}
-	test_own_readiness();
 	test_agent_restarts();
 	test_agent_comes_late();
 	test_found_running(true);
@@ -435,7 +388,6 @@ int main(void)
 	test_annotation_changes();
 	test_invalid();
 	test_bounds_and_echoes();
-	test_repeated_writes();
 	test_shown();
 	return check_result();
 }

@@ -44,33 +44,6 @@ static bool app_has(struct rig *r, const struct rig_unit *u)
 	return m->cgroup.cg != NULL && strcmp(m->cgroup.path, u->cgroup) == 0;
 }
 
-/* Two containers are missing: what appears may be of either. */
-static void test_sibling_restarts(enum cgroup_driver driver, uint64_t milli, uint64_t bytes)
-{
-	struct rig r;
-	struct rig_pod *p = begin(&r, driver, milli, bytes);
-	struct rig_container *app = &p->container[0], *log = &p->container[1];
-
-	rig_container_stop(&r, log);
-	rig_run(&r, 1, NULL);
-	rig_container_start(&r, p, log, false);
-	rig_run(&r, 3, NULL);
-	check_log(&r, p, milli, bytes);
-	CHECK(pods_of(&r, same)->cgroup.cg == NULL);
-	log->reported = true;
-	rig_pod_put(&r, p);
-	rig_run(&r, 30, NULL);
-	check_log(&r, p, milli, bytes);
-	CHECK(pods_of(&r, same)->cgroup.cg == NULL);
-	/* app restarts: the new cgroup can only be its own. */
-	rig_container_start(&r, p, app, false);
-	rig_run(&r, 2, NULL);
-	CHECK(rig_cpu_milli(&r, app->unit) >= 800);
-	check_log(&r, p, milli, bytes);
-	CHECK_EQ(r.events[EVENT_CGROUP_RELEASED], 0);
-	rig_close(&r);
-}
-
 /* The limits of the cgroup are not those of the container that is missing. */
 static void test_other_limits(void)
 {
@@ -291,8 +264,6 @@ static void test_resized_between(void)
 int main(void)
 {
 	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
-		test_sibling_restarts(driver, 300, 32 * MIB);
-		test_sibling_restarts(driver, 200, 64 * MIB);
 		test_claimed_first(driver);
 		test_claimed_last(driver);
 		test_memory_is_in_use(driver);

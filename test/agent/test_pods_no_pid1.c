@@ -173,39 +173,6 @@ static void test_lowered_before(void)
 	end(&r);
 }
 
-/* A limit that was raised sinks when use and the margin fit in the original. rule: the owner
- * changes an annotation meanwhile. */
-static void test_raised_before(bool rule)
-{
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
-	struct rig_unit *app = p->container[0].unit;
-
-	rig_pod_put(&r, p);
-	rig_run(&r, 40, load);
-	CHECK(app->anon_bytes > 64 * MIB);
-	replace_agent(&r, p);
-	rig_run(&r, 70, pods_burn_20);
-	CHECK(strstr(kept, "memory at 256.00Mi: its original 64.00Mi is below its use") != NULL);
-	CHECK(rig_bytes(&r, app, "memory.max") > app->anon_bytes);
-	CHECK(rig_bytes(&r, p->level, "memory.max") > app->anon_bytes);
-	CHECK_EQ(rig_cpu_milli(&r, app), 200);
-	if (rule) {
-		p->extra_key = "goal";
-		p->extra_value = "savings";
-		rig_pod_put(&r, p);
-		/* It fits in the pod's original, and not in the container's. */
-		app->anon_bytes = 66 * MIB;
-		rig_run(&r, 70, pods_burn_20);
-	}
-	app->anon_bytes = 20 * MIB;
-	rig_run(&r, 70, pods_burn_20);
-	CHECK_EQ(rig_bytes(&r, app, "memory.max"), 64 * MIB);
-	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), 96 * MIB);
-	CHECK_EQ(notes, 1);
-	end(&r);
-}
-
 /* The owner has changed the spec since: the record is old. It counts when the pod is taken out. */
 static void test_changed_since(void)
 {
@@ -296,8 +263,6 @@ int main(void)
 	test_systemd("Initial");
 	test_off();
 	test_lowered_before();
-	test_raised_before(false);
-	test_raised_before(true);
 	test_changed_since();
 	test_restarted_since();
 	test_one_off();

@@ -310,32 +310,6 @@ static void test_runtime_replays(enum cgroup_driver driver)
 	rig_close(&r);
 }
 
-/* Memory goes back as far as its use allows; the rest is tried again. */
-static void test_handed_back_when_it_fits(void)
-{
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
-	struct rig_unit *app = p->container[0].unit;
-
-	rig_pod_put(&r, p);
-	for (int i = 0; i < 10; i++) {
-		rig_grow(&r, app, 10 * MIB);
-		rig_run(&r, 1, pods_burn_20);
-	}
-	CHECK(rig_bytes(&r, app, "memory.max") > 100 * MIB);
-	p->mode = NULL;
-	rig_pod_put(&r, p);
-	rig_run(&r, 5, pods_burn_20);
-	CHECK_EQ(r.kills, 0);
-	CHECK(rig_bytes(&r, app, "memory.max") > 100 * MIB);
-	CHECK_EQ(r.daemon->pods.count, 1);
-	app->anon_bytes = 10 * MIB;
-	rig_run(&r, 70, pods_burn_20);
-	pods_check_originals(&r, p);
-	CHECK_EQ(r.daemon->pods.count, 0);
-	rig_close(&r);
-}
-
 static void test_name_comes_again(enum cgroup_driver driver)
 {
 	struct rig r;
@@ -561,6 +535,5 @@ int main(void)
 	test_lead_before_adoption();
 	test_lower_limit_of_ours();
 	test_owner_value_written_before();
-	test_handed_back_when_it_fits();
 	return check_result();
 }

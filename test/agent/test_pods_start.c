@@ -120,48 +120,6 @@ static void test_late(bool grown)
 	rig_close(&r);
 }
 
-/* An external write after the start is treated as at any other time. */
-static void test_writer_after_the_start(void)
-{
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
-	struct rig_unit *app;
-
-	pods_raise_app(&r, p);
-	app = creating(&r, p);
-	rig_reflex(&r, 2, NULL);
-	running(&r, p);
-	rig_run(&r, 5, NULL);
-	rig_put(&r, app, "cpu.max", "33000 100000\n");
-	rig_reflex(&r, 5, NULL);
-	CHECK_EQ(r.daemon->tally.reverted[WRITER_UNKNOWN], 1);
-	rig_close(&r);
-}
-
-static void test_boost(void)
-{
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
-	struct rig_unit *app;
-
-	p->extra_key = "startup-boost";
-	p->extra_value = "2x 5s";
-	p->container[0].started_real = r.real;
-	rig_pod_put(&r, p);
-	rig_run(&r, 12, pods_burn_20);
-	app = creating(&r, p);
-	rig_reflex(&r, 3, NULL);
-	CHECK_EQ(rig_cpu_milli(&r, app), 400);
-	rig_run(&r, 4, pods_burn_20);
-	CHECK_EQ(app->props.cpu_quota_per_sec_usec, 200 * USEC_PER_MSEC);
-	check_no_call(&r);
-	p->container[0].unready = true;
-	running(&r, p);
-	rig_reflex(&r, 2, NULL);
-	CHECK_EQ(app->props.cpu_quota_per_sec_usec, 400 * USEC_PER_MSEC);
-	rig_close(&r);
-}
-
 /* Mode Initial: sized by history at the first review of its life. */
 static void test_initial(void)
 {
@@ -377,8 +335,6 @@ int main(void)
 	test_api_is_silent();
 	test_late(false);
 	test_late(true);
-	test_writer_after_the_start();
-	test_boost();
 	test_initial();
 	test_successor_of_a_kill();
 	test_growth_while_creating();

@@ -291,33 +291,6 @@ static void test_lift(void)
 	end();
 }
 
-/* The call to PID 1 takes some time, and the unit grows up to its file's limit. */
-static void test_growth_while_pid1_lags(void)
-{
-	static const struct {
-		uint64_t file, property; /* the originals */
-		uint64_t ends_at;
-	} cases[] = {
-		{512 * MIB, 512 * MIB, 512 * MIB},
-		{600 * MIB, 512 * MIB, 600 * MIB}, /* the file was written past systemd */
-		{LIMIT_MAX, 512 * MIB, LIMIT_MAX},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		begin();
-		records.items[0].limits.mem_max = cases[i].file;
-		records.items[0].props.mem_max = cases[i].property;
-		pid1.grow_to = 900 * MIB;
-		CHECK_EQ(restore_now(NULL, false), 0);
-		CHECK_EQ(results[0].outcome, RESTORE_RESTORED);
-		CHECK_EQ(pid1.kills, 0);
-		CHECK_EQ(pid1.stored.mem_max, cases[i].property);
-		CHECK(web_bytes("memory.max") == cases[i].ends_at);
-		CHECK_EQ(web_bytes("memory.current"), 512 * MIB);
-		end();
-	}
-}
-
 /* systemd's own original is the higher one: use follows it, and cannot be brought back. */
 static void test_growth_under_a_higher_property(void)
 {
@@ -366,7 +339,6 @@ int main(void)
 {
 	test_restored();
 	test_pages();
-	test_growth_while_pid1_lags();
 	test_growth_under_a_higher_property();
 	test_growth_before_the_write();
 	test_grown();

@@ -150,30 +150,6 @@ static void test_pending(void)
 	end();
 }
 
-/* 200 MiB in use and the margin do not fit in 128 MiB. */
-static void test_left(void)
-{
-	begin_pod(384 * MIB, 128 * MIB, 256 * MIB);
-	CHECK_EQ(restore_now("default/web-0", false), 0);
-	CHECK_EQ(outcome_of("default/web-0/app"), RESTORE_LEFT);
-	CHECK_EQ(outcome_of("default/web-0/side"), RESTORE_RESTORED);
-	CHECK_EQ(outcome_of("default/web-0"), RESTORE_RESTORED);
-	check_file(APP "/memory.max", "805306368\n");
-	check_file(APP "/cpu.max", "30000 100000\n");
-	CHECK(baseline_find(&records, "pod:0b1c/app") != NULL);
-	CHECK_EQ(restore_now("default/web-0/app", true), 0);
-	CHECK_EQ(outcome_of("default/web-0/app"), RESTORE_RESTORED);
-	check_file(APP "/memory.max", "134217728\n");
-	CHECK_EQ(records.count, 1);
-	end();
-	/* The pod's own limit would land below what its containers use. */
-	begin_pod(256 * MIB, 512 * MIB, 256 * MIB);
-	CHECK_EQ(restore_now("default/web-0", false), 0);
-	CHECK_EQ(outcome_of("default/web-0"), RESTORE_LEFT);
-	check_file(POD "/memory.max", "1073741824\n");
-	end();
-}
-
 static void test_names(void)
 {
 	begin_pod(768 * MIB, 512 * MIB, 256 * MIB);
@@ -291,30 +267,6 @@ static void test_scope_levels(bool both)
 	end();
 }
 
-static void test_lift(void)
-{
-	struct restore r;
-
-	begin_pod(768 * MIB, 512 * MIB, 256 * MIB);
-	r = settings();
-	fake_put(&fake, APP "/memory.high", "200000000\n");
-	fake_put(&fake, POD "/memory.high", "300000000\n");
-	baseline_find(&records, "pod:0b1c/app")->high = BASELINE_HIGH_LOWERED;
-	CHECK_EQ(restore_lift(&r, &records), 1);
-	check_file(APP "/memory.high", "max\n");
-	check_file(APP "/memory.max", "805306368\n");
-	check_file(POD "/memory.high", "300000000\n");
-	baseline_find(&records, "pod:0b1c")->high = BASELINE_HIGH_LOWERED;
-	CHECK_EQ(restore_lift(&r, &records), 1);
-	check_file(POD "/memory.high", "max\n");
-	/* Gone: nothing to lift, and no error. */
-	baseline_find(&records, "pod:0b1c/app")->high = BASELINE_HIGH_LOWERED;
-	fake_remove(&fake, POD);
-	CHECK_EQ(restore_lift(&r, &records), 0);
-	CHECK_EQ(records.count, 4);
-	end();
-}
-
 int main(void)
 {
 	int fds = fake_open_fds();
@@ -322,7 +274,6 @@ int main(void)
 	test_shrink();
 	test_grow();
 	test_pending();
-	test_left();
 	test_names();
 	test_restarted();
 	test_pod_gone();
@@ -330,7 +281,6 @@ int main(void)
 	test_scope();
 	test_scope_levels(false);
 	test_scope_levels(true);
-	test_lift();
 	CHECK_EQ(fake_open_fds(), fds);
 	return check_result();
 }

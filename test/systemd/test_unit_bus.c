@@ -150,39 +150,6 @@ static void test_set_masks(void)
 	close_world(&w);
 }
 
-static void test_coalescing(void)
-{
-	struct world w;
-
-	open_world(&w);
-	w.peer.set_delay_usec = 60 * MS;
-	peer_add(&w.peer, "web.service", "active");
-	set_mem(&w, "web.service", 1 * MIB, false);
-	while (w.peer.set_count < 1)
-		sd_event_run(w.event, 10 * MS);
-	for (uint64_t i = 2; i <= 30; i++)
-		set_mem(&w, "web.service", i * MIB, false);
-	CHECK(wait_for(&w, &w.received.sets, 2));
-	run_for(&w, 200 * MS);
-	CHECK_EQ(w.peer.set_count, 2);
-	CHECK_EQ(w.received.sets, 2);
-	CHECK_EQ(w.peer.sets[1].props.mem_max, 30 * MIB);
-	CHECK_EQ(w.peer.in_flight_max, 1);
-	CHECK_EQ(w.received.stored.mem_max, 30 * MIB);
-	/* other units do not wait for it, but no more than the window are asked at once */
-	for (int i = 0; i < 20; i++) {
-		char name[32];
-
-		snprintf(name, sizeof name, "web-%d.service", i);
-		peer_add(&w.peer, name, "active");
-		set_mem(&w, name, 5 * MIB, false);
-	}
-	CHECK(wait_for(&w, &w.received.sets, 22));
-	CHECK_EQ(w.received.set_errors, 0);
-	CHECK(w.peer.in_flight_max > 1 && w.peer.in_flight_max <= 8);
-	close_world(&w);
-}
-
 static void test_set_errors(void)
 {
 	struct world w;
@@ -248,7 +215,6 @@ int main(void)
 	test_list_edges();
 	test_list_known();
 	test_set_masks();
-	test_coalescing();
 	test_set_errors();
 	test_get();
 	return check_result();
