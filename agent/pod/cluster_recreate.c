@@ -185,7 +185,7 @@ static bool is_still_needed(const struct cluster *c, const struct pod *p)
 }
 
 /* RECREATE_EVICT: taken; RECREATE_LEASED; RECREATE_REFUSED: by the API server, detail says why.
- * RECREATE_ANSWER_COUNT: no answer, or none that can be read. */
+ * RECREATE_ANSWER_COUNT: nothing was sent, or there is no answer that can be read. */
 static void on_leased(struct cluster *c, enum recreate_answer answer, bool no_right,
 		      const char *detail)
 {
@@ -236,8 +236,7 @@ static void send(struct lease *l, const char *method, const char *body, kube_don
 		 strcmp(method, "POST") == 0 ? "" : "/",
 		 strcmp(method, "POST") == 0 ? "" : l->name);
 	if (l->cluster->port.start(l->cluster->port.ctx, &request, done, l, &l->call) < 0)
-		on_leased(l->cluster, RECREATE_ANSWER_COUNT, false,
-			  "the request could not be sent");
+		on_leased(l->cluster, RECREATE_ANSWER_COUNT, false, "");
 }
 
 static void send_lease(struct lease *l, const char *method, kube_done_fn *done)
@@ -247,7 +246,7 @@ static void send_lease(struct lease *l, const char *method, kube_done_fn *done)
 				       RECREATE_WORKLOAD_USEC / USEC_PER_SEC);
 
 	if (body == NULL)
-		on_leased(l->cluster, RECREATE_ANSWER_COUNT, false, "not enough memory");
+		on_leased(l->cluster, RECREATE_ANSWER_COUNT, false, "");
 	else
 		send(l, method, body, done);
 }
@@ -274,7 +273,7 @@ static void on_read(void *arg, const struct kube_answer *a)
 		return;
 	}
 	if (kube_decode_lease(a->body, a->len, &now, &err) < 0) {
-		on_leased(l->cluster, RECREATE_ANSWER_COUNT, false, err.text);
+		on_leased(l->cluster, RECREATE_ANSWER_COUNT, false, "");
 		return;
 	}
 	answer = recreate_leased(strcmp(now.holder, l->want.holder) == 0, now.renewed_real,

@@ -42,16 +42,6 @@ bool pod_on_record(const struct managed *m, enum resource r, uint64_t value)
 		(c->has_status && limit_same_file(r, value, c->status.limit[r], period)));
 }
 
-/* Does the spec say it because vscaled sent it? */
-static bool sent_by_us(const struct pod *p, const char *container, enum resource r, uint64_t value)
-{
-	const struct kube_container *k = kube_pod_container(p->spec, container);
-	size_t i = (size_t)(k - p->spec->containers);
-
-	return p->pods->reporter != NULL && !(reporter_foreign(p->report, i) & (1u << r)) &&
-	       limit_same(r, k->spec.limit[r], value);
-}
-
 static struct limits with_limit(const struct limits *l, enum resource r, uint64_t value)
 {
 	struct limits with = *l;
@@ -204,13 +194,14 @@ static void container_changed(struct pod *p, size_t i, const struct kube_contain
 	const struct kube_container *now = &p->spec->containers[i];
 	struct managed *m = p->members[i].managed;
 
+	if (m == NULL || m->control.started_at == 0)
+		return;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		if (now->spec.limit[r] == old->spec.limit[r] && !taken_over(now, old, r))
 			continue;
-		if (m == NULL || m->control.started_at == 0)
-			continue;
 		m->container.echo_until = p->pods->wake->now + ECHO_USEC;
-		if (!sent_by_us(p, now->name, r, now->spec.limit[r]))
+		/* Else the spec says it because vscaled sent it. */
+		if (p->pods->reporter == NULL || (reporter_foreign(p->report, i) & (1u << r)))
 			desired(m, r, now->spec.limit[r]);
 	}
 }

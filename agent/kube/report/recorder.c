@@ -66,8 +66,10 @@ struct recorder {
 	uint64_t serial;
 };
 
-static void entry_free(struct entry *e)
+static void entry_drop(struct entry **at)
 {
+	struct entry *e = *at;
+
 	if (e == NULL)
 		return;
 	if (e->call != NULL)
@@ -81,11 +83,6 @@ static void entry_free(struct entry *e)
 	free(e->action);
 	free(e->note);
 	free(e);
-}
-
-static void drop_entry(struct entry **e)
-{
-	entry_free(*e);
 }
 
 int recorder_new(const struct kube_port *port, const struct recorder_options *o,
@@ -112,7 +109,7 @@ void recorder_free(struct recorder *r)
 	if (r == NULL)
 		return;
 	for (size_t i = 0; i < r->count; i++)
-		entry_free(r->entries[i]);
+		entry_drop(&r->entries[i]);
 	free(r->budgets);
 	free(r->instance);
 	free(r);
@@ -126,7 +123,7 @@ void recorder_on_answer(struct recorder *r, recorder_answer_fn *fn, void *ctx)
 
 static void remove_at(struct recorder *r, size_t i)
 {
-	entry_free(r->entries[i]);
+	entry_drop(&r->entries[i]);
 	r->entries[i] = r->entries[--r->count];
 }
 
@@ -211,7 +208,7 @@ static struct entry *recorder_find(const struct recorder *r, const struct kube_p
 static struct entry *entry_new(struct recorder *r, const struct kube_pod *pod, const char *type,
 			       const char *reason, const char *action)
 {
-	OWN(drop_entry) struct entry *e = calloc(1, sizeof *e);
+	OWN(entry_drop) struct entry *e = calloc(1, sizeof *e);
 
 	if (e == NULL)
 		return NULL;
@@ -340,12 +337,8 @@ usec_t recorder_next(const struct recorder *r, usec_t now)
 {
 	usec_t next = 0;
 
-	for (size_t i = 0; i < r->count; i++) {
-		usec_t at = due_at(r, r->entries[i]);
-
-		if (at != 0 && (next == 0 || at < next))
-			next = at;
-	}
+	for (size_t i = 0; i < r->count; i++)
+		next = sooner(next, due_at(r, r->entries[i]));
 	return next ? MAX(next, now) : 0;
 }
 
