@@ -39,23 +39,6 @@ int ctl_status(const struct ctl *c)
 	return show(c, r, status, render_status);
 }
 
-/* Leaves the containers of one namespace. */
-static void filter(cJSON *units, const char *namespace)
-{
-	for (int i = cJSON_GetArraySize(units) - 1; namespace && i >= 0; i--)
-		if (strcmp(json_text(cJSON_GetArrayItem(units, i), "namespace"), namespace) != 0)
-			cJSON_DeleteItemFromArray(units, i);
-}
-
-int ctl_list(const struct ctl *c)
-{
-	cJSON *answer = NULL;
-	int r = client_call(c, "/v1/units", NULL, &answer);
-
-	filter(cJSON_GetObjectItemCaseSensitive(answer, "units"), c->namespace);
-	return show(c, r, answer, render_list);
-}
-
 int ctl_explain(const struct ctl *c)
 {
 	cJSON *unit = NULL;
@@ -211,7 +194,7 @@ static int start_backtest(const struct ctl *c)
 /* clang-format off */
 const struct ctl_command ctl_commands[] = {
 	{"status",       "",            "the daemon itself: configuration, state, host, cost",  OPTION_OUTPUT,               0, 0, ctl_status},
-	{"list",         "",            "every unit and container that is sized, one per line", OPTION_OUTPUT | OPTION_WIDE | OPTION_NAMESPACE, 0, 0, ctl_list},
+	{"list",         "[FILE [POD...]]", "every unit and container that is sized, one per line", OPTION_OUTPUT | OPTION_WIDE | OPTION_NAMESPACE, 0, INT_MAX, ctl_list},
 	{"top",          "",            "use inside limits, pressure and changes, live",         OPTION_TOP,                  0, 0, ctl_top},
 	{"explain",      "NAME",        "why a unit or container has its limits, and what comes next", OPTION_OUTPUT,               1, 1, ctl_explain},
 	{"report",       "[FILE...]",   "sizes by workload, now and recommended, what that saves, and what is at risk", OPTION_OUTPUT | OPTION_WIDE | OPTION_NAMESPACE | OPTION_SHEET | OPTION_PRICE, 0, INT_MAX, ctl_report},

@@ -519,6 +519,7 @@ static const char *last_change(const cJSON *unit)
 /* What is in force comes first: systemd's headroom may stand above what vscaled decided. */
 /* clang-format off */
 static const struct table_column columns[] = {
+	{.title = "NODE", .text = "{text:node}"}, /* of the answers of many */
 	{.title = "NAME", .text = "{text:name}"},
 	{.title = "KIND", .wide = true, .text = "{text:kind}"},
 	{.title = "MODE", .text = "{text:mode}"},
@@ -541,6 +542,7 @@ _Static_assert(ARRAY_SIZE(columns) <= TABLE_COLUMNS_MAX, "render.h");
 void render_list(const struct ctl *c, const cJSON *answer)
 {
 	const cJSON *units = cJSON_GetObjectItemCaseSensitive(answer, "units");
+	bool one;
 
 	if (cJSON_GetArraySize(units) == 0 && c->namespace) {
 		fprintf(c->out,
@@ -554,7 +556,8 @@ void render_list(const struct ctl *c, const cJSON *answer)
 				"(man vscaled.yaml), or annotate pods with vscaled.dev/mode.\n");
 		return;
 	}
-	render_table(c, columns, ARRAY_SIZE(columns), units);
+	one = !cJSON_HasObjectItem(cJSON_GetArrayItem(units, 0), "node");
+	render_table(c, columns + one, ARRAY_SIZE(columns) - one, units);
 }
 
 /* The result of a load or a save, and when that was. */

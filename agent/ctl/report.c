@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* vscalectl report: reading and summing, and the outputs for people, spreadsheets and Git. */
+/* vscalectl report: reading and summing, and the outputs for people, spreadsheets and Git; the same
+ * reading for vscalectl list. */
 #include "agent/ctl/report.h"
 #include "agent/base/json.h"
 #include "agent/ctl/client.h"
@@ -30,6 +31,8 @@ static const char *fault_of(const cJSON *document)
 {
 	if (!cJSON_IsObject(document))
 		return "not a JSON object";
+	if (cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(document, "units")))
+		return NULL;
 	if (json_amount(document, "version") != REPORT_JSON_VERSION)
 		return "not a report of version 1";
 	if (!cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(document, "containers")))
@@ -502,6 +505,66 @@ int ctl_report(const struct ctl *c)
 			     count + skipped);
 	return r;
 }
+
+/* --- vscalectl list */
+
+static bool is_listed(const struct ctl *c, const cJSON *unit)
+{
+	const char *name = json_text(unit, "name");
+
+	if (c->namespace != NULL && strcmp(json_text(unit, "namespace"), c->namespace) != 0)
+		return false;
+	for (int i = 1; i < c->argument_count; i++) {
+		size_t length = strlen(c->arguments[i]);
+
+		if (strncmp(name, c->arguments[i], length) == 0 && name[length] == '/')
+			return true;
+	}
+	return c->argument_count < 2;
+}
+
+/* The answers of many nodes in one, each unit with the name of its node. */
+static int read_lists(const struct ctl *c, cJSON *to)
+{
+	OWN(drop_json) cJSON *all = cJSON_CreateArray();
+	size_t skipped = 0;
+	cJSON *document, *unit;
+	int r = read_file(c, c->arguments[0], all, &skipped);
+
+	cJSON_ArrayForEach (document, all) {
+		cJSON *from = cJSON_GetObjectItemCaseSensitive(document, "units");
+
+		while ((unit = cJSON_DetachItemFromArray(from, 0)) != NULL)
+			if (cJSON_AddStringToObject(unit, "node", json_text(document, "node")) ==
+				    NULL ||
+			    !cJSON_AddItemToArray(to, unit))
+				return CTL_ERROR;
+	}
+	return r == CTL_OK && skipped > 0 ? CTL_ERROR : r;
+}
+
+int ctl_list(const struct ctl *c)
+{
+	bool many = c->argument_count > 0;
+	cJSON *answer = many ? cJSON_CreateObject() : NULL, *units, *next;
+	int r = many ? read_lists(c, cJSON_AddArrayToObject(answer, "units"))
+		     : client_call(c, "/v1/units", NULL, &answer);
+
+	units = cJSON_GetObjectItemCaseSensitive(answer, "units");
+	for (cJSON *unit = units != NULL ? units->child : NULL; unit != NULL; unit = next) {
+		next = unit->next;
+		if (!is_listed(c, unit))
+			cJSON_Delete(cJSON_DetachItemViaPointer(units, unit));
+	}
+	if (answer != NULL && (c->output == OUTPUT_JSON || c->output == OUTPUT_YAML))
+		return json_print(c, answer) ?: r;
+	if (answer != NULL)
+		render_list(c, answer);
+	cJSON_Delete(answer);
+	return r;
+}
+
+/* --- the table */
 
 /* clang-format off */
 static const struct table_column rollout_columns[] = {

@@ -9,7 +9,7 @@ version=$(sed -n 's/^project(vscaled VERSION \([0-9.]*\) .*/\1/p' "$root/CMakeLi
 archive=kubectl-vscaled-$version.tar.gz
 
 tar --mtime="@${SOURCE_DATE_EPOCH:-0}" --owner=0 --group=0 --numeric-owner --mode=0755 \
-	-C "$root/agent/ctl" -c kubectl-vscaled -C "$root" LICENSE | gzip -n9 >"$1/$archive"
+	-C "$root/agent/ctl" -c kubectl-vscaled kubectl_complete-vscaled -C "$root" LICENSE | gzip -n9 >"$1/$archive"
 sum=$(sha256sum "$1/$archive")
 cat >"$1/vscaled.yaml" <<K
 apiVersion: krew.googlecontainertools.github.com/v1alpha2
@@ -33,5 +33,6 @@ spec:
       bin: kubectl-vscaled
       files:
         - {from: kubectl-vscaled, to: .}
+        - {from: kubectl_complete-vscaled, to: .}
         - {from: LICENSE, to: .}
 K

@@ -43,11 +43,11 @@ static int answer_probe(struct metrics_server *s, enum probe_kind kind,
 	return probe_answer(&in, kind, request, ret);
 }
 
-static int answer_report(void *ctx, const struct http_request *, struct http_response *ret)
+static int answer_report(void *ctx, const struct http_request *request, struct http_response *ret)
 {
 	struct metrics_server *s = ctx;
 	char *text;
-	int r = s->ops->report(s->ctx, &text);
+	int r = s->ops->report(s->ctx, request->path, &text);
 
 	if (r < 0)
 		return r;
@@ -69,7 +69,7 @@ static int answer_ready(void *ctx, const struct http_request *request, struct ht
 static const struct http_route routes[] = {
 	{"GET", "/metrics", answer_metrics}, {"GET", "/v1/report", answer_report},
 	{"GET", "/livez", answer_live},      {"GET", "/readyz", answer_ready},
-	{"GET", "/healthz", answer_live},
+	{"GET", "/healthz", answer_live},    {"GET", "/v1/units", answer_report},
 };
 
 int metrics_server_new(sd_event *event, const struct listen_address *at,
@@ -84,7 +84,8 @@ int metrics_server_new(sd_event *event, const struct listen_address *at,
 	*s = (struct metrics_server){.ops = ops, .ctx = ctx, .at = *at};
 	config = (struct http_config){
 		.listen = &s->at,
-		.not_found_hint = "there are /metrics, /v1/report, /livez, /readyz and /healthz",
+		.not_found_hint =
+			"there are /metrics, /v1/report, /v1/units, /livez, /readyz and /healthz",
 		.routes = routes,
 		.route_count = ARRAY_SIZE(routes),
 		.ctx = s,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Serves /metrics, /v1/report, /livez, /readyz and /healthz over TCP, and nothing else: every
- * client that reaches the port may read them. The control API stays on its Unix socket. */
+/* Serves /metrics, /v1/report, /v1/units, /livez, /readyz and /healthz over TCP, and nothing else:
+ * every client that reaches the port may read them. The control API stays on its Unix socket. */
 #pragma once
 
 #include "agent/http/http.h"
@@ -42,8 +42,9 @@ struct metrics_ops {
 	int (*collect)(void *ctx, struct metrics_input *in);
 	/* At a probe; must not wait for another process. */
 	void (*probe)(void *ctx, struct probe_input *in);
-	/* Text of view/report_json.h, owned. -errno: answered with 500. */
-	int (*report)(void *ctx, char **ret);
+	/* Of /v1/report or /v1/units: the same text as the control API's, owned. -errno: answered
+	 * with 500. */
+	int (*report)(void *ctx, const char *path, char **ret);
 };
 
 struct metrics_server;

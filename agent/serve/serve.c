@@ -414,9 +414,18 @@ static int on_collect(void *ctx, struct metrics_input *in)
 	return 0;
 }
 
-static int on_report(void *ctx, char **ret)
+static int on_report(void *ctx, const char *path, char **ret)
 {
-	return report(ctx, false, ret);
+	cJSON *units = NULL, *answer;
+
+	if (strcmp(path, "/v1/report") == 0)
+		return report(ctx, false, ret);
+	serve_list(ctx, &units);
+	answer = cJSON_CreateObject();
+	*ret = cJSON_AddItemToObject(answer, "units", units) ? cJSON_PrintUnformatted(answer)
+							     : NULL;
+	cJSON_Delete(answer);
+	return *ret != NULL ? 0 : -ENOMEM;
 }
 
 /* Root needs no capability to write limit files; a read-only mount matters. */

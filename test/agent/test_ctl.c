@@ -331,7 +331,16 @@ static const struct outcome with_daemon[] = {
 	{"list -n shop -o yaml", CTL_OK, "namespace: shop", ""},
 	{"list -n shop -A", CTL_USAGE, "", "not both"},
 	{"pause -n shop", CTL_USAGE, "", "takes no such option"},
-	{"list x", CTL_USAGE, "", "list takes fewer arguments"},
+	{"list /nonexistent", CTL_ERROR, "", "/nonexistent: No such file"},
+	{"list test/agent/lists.txt -n shop", CTL_ERROR,
+	 "NODE  NAME            MODE  CPU use/limit  MEMORY use/limit  ORIGINAL  LAST CHANGE  "
+	 "STATE\n"
+	 "n1    shop/web-0/app  Auto  100m / -       - / -             -, -      -            "
+	 "managed\n"
+	 "n2    shop/web-1/app",
+	 "no report of node n3, pod c: not JSON"},
+	{"list test/agent/lists.txt shop/web-1 -o yaml", CTL_ERROR,
+	 "units:\n  - name: shop/web-1/app\n    namespace: shop\n    node: n2\n", ""},
 	{"list -o xml", CTL_USAGE, "", "no such format: xml"},
 	{"status -o wide", CTL_USAGE, "", "status has no format wide"},
 	{"status -o csv", CTL_USAGE, "", "status has no format csv\n  one of table, json, yaml"},

@@ -31,10 +31,10 @@ static void probe(void *ctx, struct probe_input *in)
 	*in = facts;
 }
 
-static int report(void *ctx, char **ret)
+static int report(void *ctx, const char *path, char **ret)
 {
 	CHECK(ctx == &fixture);
-	*ret = strdup("{\"version\":1}\n");
+	*ret = strdup(strcmp(path, "/v1/units") == 0 ? "{\"units\":[]}\n" : "{\"version\":1}\n");
 	return collect_error;
 }
 
@@ -115,6 +115,8 @@ static void test_metrics(void)
 {
 	CHECK_EQ(ask("GET", "/v1/report"), 200);
 	CHECK(answered("Content-Type: application/json\r\n") && answered("{\"version\":1}\n"));
+	CHECK_EQ(ask("GET", "/v1/units"), 200);
+	CHECK(answered("Content-Type: application/json\r\n") && answered("{\"units\":[]}\n"));
 	CHECK_EQ(ask("GET", "/metrics"), 200);
 	CHECK(answered("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
 	CHECK(answered("\nvscaled_build_info{version=\"" VSCALED_VERSION "\""));
@@ -135,7 +137,7 @@ static void test_metrics(void)
 static void test_routes(void)
 {
 	CHECK_EQ(ask("GET", "/"), 404);
-	CHECK(answered("there are /metrics, /v1/report, /livez, /readyz and /healthz"));
+	CHECK(answered("there are /metrics, /v1/report, /v1/units, /livez, /readyz and /healthz"));
 	CHECK_EQ(ask("GET", "/metrics/"), 404);
 	/* Nothing of the control API is here. */
 	CHECK_EQ(ask("GET", "/v1/status"), 404);

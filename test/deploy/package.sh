@@ -63,7 +63,7 @@ inside()
 		check "$file is in it" grep -q "/$file\$" "$work/files"
 	done
 	check "its programs" [ "$(sed -n 's|.*bin/\(.\)|\1|p' "$work/files" | sort | paste -sd ' ')" = \
-		"kubectl-vscaled vscale-backtest vscalectl vscaled" ]
+		"kubectl-vscaled kubectl_complete-vscaled vscale-backtest vscalectl vscaled" ]
 }
 
 # shellcheck disable=SC2016  # the shell in the fresh Debian expands these

@@ -11,10 +11,13 @@ failed=0
 cat >"$work/kubectl" <<'PLAY'
 #!/bin/bash
 echo "$*" >>"$LOG"
+unit() { echo "{\"name\":\"$1/$2/app\",\"namespace\":\"$1\",\"state\":\"managed\"}"; }
 case "$*" in
 *"get pods -n vscaled"*"spec.nodeName=n2"*) echo "agent-2 n2" ;;
 *"get pods -n vscaled"*"spec.nodeName=n3"*) ;;
+*"get pods -n vscaled"*"image}"*) printf 'v:1\nv:2\nv:2\n' ;;
 *"get pods -n vscaled"*) printf 'agent-1 n1\nagent-2 n2\n' ;;
+*"get pod -n shop web-0 -o jsonpath={.spec.containers[0].name}") echo app ;;
 *"get pod -n shop web-0 "*) echo n2 ;;
 *"get pod -n shop lonely "*) echo n3 ;;
 *"get pod -n shop new "*) ;;
@@ -41,6 +44,15 @@ case "$*" in
 	[ -z "${DAMAGED2:-}" ] || { printf '{"version":1,\n{}\n#\0\n' && exit; }
 	echo '{"report":2}'
 	;;
+*"get --raw /api/v1/namespaces/vscaled/pods/agent-1:9753/proxy/v1/units") echo "{\"units\":[$(unit shop a-0)]}" ;;
+*"get --raw /api/v1/namespaces/vscaled/pods/agent-2:9753/proxy/v1/units")
+	[ -z "${GONE2:-}" ] || { echo "no route to host" >&2; exit 1; }
+	echo "{\"units\":[$(unit shop web-0),$(unit infra log-0)]}"
+	;;
+*"get deploy/web -n shop -o go-template="*) echo "app=web," ;;
+"get pods -n shop -l app=web -o "*) printf 'Pending shop/web-9\nRunning shop/web-0\n' ;;
+"get pods -A -l app=none -o "*) ;;
+"get namespaces -o "*) printf 'shop\ninfra\n' ;;
 *"exec -i -n vscaled agent-1 -c vscaled -- vscalectl report - "*) cat ;;
 *"exec -n vscaled agent-1 "*) printf 'NAME\nshop/a-0/app\n'; exit "${EXIT1:-0}" ;;
 *"exec -n vscaled agent-2 "* | *"exec -it -n vscaled agent-2 "*) printf 'NAME\nshop/web-0/app\n' ;;
@@ -79,13 +91,6 @@ complains()
 	printf 'FAILED: %s: %s\n' "$1" "$(<"$work/err")"
 }
 
-try "list shows both nodes under one header" 0 $'NAME\nshop/a-0/app\nshop/web-0/app' list
-asked "of the namespace of the context" "exec -n vscaled agent-1 -c vscaled -- vscalectl list -n shop"
-try "list -A" 0 $'NAME\nshop/a-0/app\nshop/web-0/app' list -A
-asked "of all namespaces" "exec -n vscaled agent-2 -c vscaled -- vscalectl list"
-try "list on one node" 0 $'NAME\nshop/web-0/app' list --node n2
-try "list as JSON is handed through" 0 $'NAME\nshop/a-0/app\nNAME\nshop/web-0/app' list -o json
-EXIT1=3 try "a failure on one node does not hide the other" 3 $'NAME\nshop/a-0/app\nshop/web-0/app' list
 try "status names the nodes" 0 $'== n1\nNAME\nshop/a-0/app\n== n2\nNAME\nshop/web-0/app' status
 try "explain goes to the pod's node" 0 $'NAME\nshop/web-0/app' explain web-0/app
 asked "with the whole name" "exec -n vscaled agent-2 -c vscaled -- vscalectl explain shop/web-0/app"
@@ -115,7 +120,16 @@ try "a pod without a node" 1 "" explain new/app
 complains "says so" "has no node yet"
 try "a node without an agent" 1 "" explain lonely/app
 complains "says so" "no agent runs in namespace vscaled on node n3"
+try "explain without a container" 0 $'NAME\nshop/web-0/app' explain web-0
+asked "takes the first" "exec -n vscaled agent-2 -c vscaled -- vscalectl explain shop/web-0/app"
+try "explain of a Deployment" 0 $'NAME\nshop/web-0/app' explain deploy/web
+asked "takes a pod that runs" "exec -n vscaled agent-2 -c vscaled -- vscalectl explain shop/web-0/app"
 try "list on a node without an agent" 1 "" list --node n3
+try "no pod is selected" 1 "" list -A -l app=none
+complains "says so" "no pod is selected"
+try "version" 0 $'agents: 1 of v:1\nagents: 2 of v:2' version
+try "completion of a command" 0 $'report\nrecord\nresume\nrestore\n:4' __complete re
+try "completion of a namespace" 0 $'shop\n:4' __complete list -n s
 both=$'# node n1, pod agent-1\n{"report":1} \n# node n2, pod agent-2\n{"report":2} '
 # On this machine there is no vscalectl in the PATH: an agent's is used.
 try "report asks every node" 0 "$both" report -A -o csv
@@ -129,6 +143,28 @@ chmod +x "$work/vscalectl"
 try "the local vscalectl" 0 $'local report - -n infra -o wide\n'"$both" report -n infra -o wide
 ctl=$(find "$1" -name vscalectl -type f -perm -u+x | head -n 1)
 cp "$ctl" "$work/vscalectl"
+head="NODE  NAME            MODE  CPU use/limit  MEMORY use/limit  ORIGINAL  LAST CHANGE  STATE"
+row="  -     - / -          - / -             -, -      -            managed"
+try "list is one table with nodes" 0 "$head"$'\n'"n1    shop/a-0/app  $row"$'\n'"n2    shop/web-0/app$row" list
+# listed ARG...: node and name of what the JSON has
+listed()
+{
+	"$plugin" list -o json "$@" | python3 -c 'import json, sys; print(json.dumps([[u["node"], u["name"]] for u in json.load(sys.stdin)["units"]]))'
+}
+same()
+{
+	[ "$2" = "$3" ] && return
+	failed=1
+	printf 'FAILED: %s:\n%s\n' "$1" "$2"
+}
+same "list of labels" "$(listed -n shop -l app=web)" '[["n2", "shop/web-0/app"]]'
+same "list of a Deployment" "$(listed -n shop deploy/web)" '[["n2", "shop/web-0/app"]]'
+same "list of a pod" "$(listed -n shop a-0)" '[["n1", "shop/a-0/app"]]'
+same "list as JSON is one document" "$(listed -A)" \
+	'[["n1", "shop/a-0/app"], ["n2", "shop/web-0/app"], ["n2", "infra/log-0/app"]]'
+same "list as YAML is one document" "$("$plugin" list -A -o yaml | grep -c -e '^units:' -e 'node: n[12]$')" 4
+same "a failure on one node does not hide the other" "$(GONE2=1 listed -A 2>"$work/err")" '[["n1", "shop/a-0/app"]]'
+complains "it is named" "no list of node n2: no route to host"
 DAMAGED2=1 ANSWER1='{"version":1,"node":"n1","containers":[{"namespace":"shop","workload":"web"}]}' \
 	try "a damaged answer costs its node alone" 1 "$("$work/vscalectl" report - -o csv <<<'
 {"version":1,"node":"n1","containers":[{"namespace":"shop","workload":"web"}]}')" report -A -o csv
@@ -174,7 +210,7 @@ archive=$(sed -n 's|^      uri: https://example.org/files/||p' "$work/krew/vscal
 sum=$(sed -n 's/^      sha256: //p' "$work/krew/vscaled.yaml")
 sha256sum --quiet -c <<<"$sum  $work/krew/$archive" || failed=1
 tar -C "$work/krew/bin" -xf "$work/krew/$archive"
-[ "$(ls "$work/krew/bin")" = $'LICENSE\nkubectl-vscaled' ] || { failed=1 && echo "FAILED: files for krew"; }
+[ "$(ls "$work/krew/bin")" = $'LICENSE\nkubectl-vscaled\nkubectl_complete-vscaled' ] || { failed=1 && echo "FAILED: files for krew"; }
 plugin=$work/krew/bin/kubectl-vscaled
-try "list as krew has it" 0 $'NAME\nshop/a-0/app\nshop/web-0/app' list
+try "status as krew has it" 0 $'== n2\nNAME\nshop/web-0/app' status --node n2
 exit $failed

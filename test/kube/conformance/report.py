@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python3 -m conformance.report PLUGIN VSCALECTL: kubectl vscaled report, of many agents through the API server.
+"""python3 -m conformance.report PLUGIN VSCALECTL: kubectl vscaled report and list, of many agents through the API server.
 
 With VSCALED_FULL of 1,000.
 """
@@ -45,8 +45,10 @@ class Answer(BaseHTTPRequestHandler):
         containers = [{"namespace": "shop", "workload": f"web-{n}", "owner": "Deployment",
                        "pod": f"web-{n}-{node}", "container": "app", "mode": "Off", "cpu": amounts,
                        "memory": {}} for n in range(CONTAINERS)]
-        text = json.dumps({"version": 1, "node": f"n-{node}", "containers": containers}) + "\n"
-        self.send_response(200 if self.path == "/v1/report" else 404)
+        units = [{"name": f"shop/web-{n}-{node}/app", "namespace": "shop"} for n in range(CONTAINERS)]
+        text = json.dumps({"units": units} if self.path == "/v1/units" else
+                          {"version": 1, "node": f"n-{node}", "containers": containers}) + "\n"
+        self.send_response(200 if self.path in ("/v1/report", "/v1/units") else 404)
         self.send_header("Content-Type", "application/json")
         self.end_headers()
         self.wfile.write(text.encode())
@@ -55,13 +57,19 @@ class Answer(BaseHTTPRequestHandler):
         pass
 
 
-def asked(r: Rig, plugin: str, program: str, agents: Agents) -> tuple[int, str, str]:
+def asked(r: Rig, command: str, agents: Agents) -> str:
+    plugin, program = sys.argv[1:3]
     env = dict(os.environ, HOME=str(r.folder), KUBECONFIG=str(r.folder / "admin.kubeconfig"),
                VSCALED_PORT=str(agents.server_port),
                PATH=f"{Path(program).parent}:{os.environ['PATH']}")
-    done = subprocess.run([plugin, "report", "-A", "-o", "json"], env=env, text=True,
+    begun = time.monotonic()
+    done = subprocess.run([plugin, command, "-A", "-o", "json"], env=env, text=True,
                           capture_output=True, check=False, timeout=1200)
-    return done.returncode, done.stdout, done.stderr
+    print(f"{command}: {AGENTS} agents in {time.monotonic() - begun:.1f} s")
+    check(done.returncode == 1, f"exit status {done.returncode}: {done.stderr}")
+    lines = done.stderr.splitlines()
+    check(len(lines) == AWAY and all(f"no {command} of node lost: " in x for x in lines), done.stderr)
+    return done.stdout
 
 
 def main() -> int:
@@ -75,17 +83,13 @@ def main() -> int:
         r.debug("pods", {**pods, "count": AGENTS, "prefix": "agent", "ip": "127.0.0.1"})
         # Nothing listens there.
         r.debug("pods", {**pods, "count": AWAY, "prefix": "away", "ip": "127.0.0.2", "node": "lost"})
-        begun = time.monotonic()
-        code, out, err = asked(r, sys.argv[1], sys.argv[2], agents)
-        print(f"{AGENTS} agents in {time.monotonic() - begun:.1f} s")
-        check(code == 1, f"exit status {code}: {err}")
-        lines = err.splitlines()
-        check(len(lines) == AWAY and all("no report of node lost: " in x for x in lines), err)
-        report = json.loads(out)
+        report = json.loads(asked(r, "report", agents))
         total = report["total"]
         check(total["nodes"] == AGENTS and total["containers"] == AGENTS * CONTAINERS, total)
         check(total["cpu"]["over_target"] == 400 * AGENTS * CONTAINERS, total)
         check([x["pods"] for x in report["rows"]] == [AGENTS] * CONTAINERS, report["rows"])
+        units = json.loads(asked(r, "list", agents))["units"]
+        check(len({x["name"] for x in units}) == AGENTS * CONTAINERS and units[0]["node"] != "", units[:2])
     return 0
 
 
