@@ -91,6 +91,7 @@ struct pod {
 	bool concerned; /* a limit of a container changed: its own has to be computed again */
 	bool adopting;  /* a resize by the owner is not adopted yet */
 	bool observed;  /* without a mode, by kubernetes.observe */
+	bool awaits;    /* its namespace's annotations: until then nothing is decided */
 	bool recovers;  /* no mode, records lost: Off until its originals stand again */
 	bool leaving;   /* no longer annotated: forgotten once it is handed back */
 	bool ending;    /* it finished, or is being deleted: sized in its cgroups alone */

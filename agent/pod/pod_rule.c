@@ -253,6 +253,13 @@ void pod_apply_rules(struct pod *p)
 		memcpy(p->members[i].limit, s->containers[i].spec.limit,
 		       sizeof p->members[i].limit);
 	p->ending = s->deleting || finished(s);
+	if (p->awaits) {
+		p->leaving = false;
+		p->why = finished(s) ? STATE_FINISHED : STATE_NAMESPACES_UNREAD;
+		for (size_t i = 0; i < s->container_count; i++)
+			p->members[i].why = p->why;
+		return;
+	}
 	if (p->why == STATE_SIZING)
 		r = annotation_read(&input, &settings, &error);
 	p->sizes = false;

@@ -336,7 +336,7 @@ static void drop_namesake(struct pods *pods, const struct kube_pod *spec)
 
 struct pod_report *pod_reported(struct pod *p)
 {
-	if (p->report == NULL && p->pods->reporter != NULL)
+	if (p->report == NULL && p->pods->reporter != NULL && !p->awaits)
 		p->report = reporter_add(p->pods->reporter, p, p->uid);
 	return p->report;
 }
@@ -374,10 +374,8 @@ static bool is_settled(const struct pod *p, const struct kube_pod *old)
  * namespace's annotations may set the mode, or bounds. */
 static bool pod_enters(const struct pods *pods, const struct kube_pod *spec, bool asked)
 {
-	if (pods->namespaces_awaited)
-		return asked && pods->namespaces_late;
 	return asked || persist_has_pod(pods->records, spec->uid) ||
-	       (kube_pod_annotation(spec, "status") != NULL &&
+	       (!pods->namespaces_awaited && kube_pod_annotation(spec, "status") != NULL &&
 		(!pod_originals_lost(pods, spec) || pod_recoverable(spec)));
 }
 
@@ -391,7 +389,7 @@ static bool pod_is_taken(struct pod *p, struct kube_pod *spec, bool wanted)
 void pods_put(struct pods *pods, struct kube_pod *spec)
 {
 	const struct annotation_input input = pod_annotations(pods, spec);
-	bool asked = annotation_opted_in(&input), observed = false;
+	bool asked = annotation_opted_in(&input), observed = false, first;
 	/* Its namespace may have sized one with records. */
 	bool known = !pods->namespaces_awaited ||
 		     (pods->namespaces_late && !persist_has_pod(pods->records, spec->uid));
@@ -410,11 +408,17 @@ void pods_put(struct pods *pods, struct kube_pod *spec)
 		return;
 	}
 	p->observed |= observed;
-	p->recovers |= old == NULL && pod_originals_lost(pods, spec) &&
+	first = old == NULL || p->awaits;
+	p->awaits = pods->namespaces_awaited && !(asked && pods->namespaces_late);
+	p->recovers |= first && !p->awaits && pod_originals_lost(pods, spec) &&
 		       !persist_has_pod(pods->records, spec->uid) && pod_recoverable(spec);
 	POD_FOREACH (m, p)
 		boost_changed(m);
 	pod_apply_rules(p);
+	if (p->awaits) {
+		kube_pod_free(old);
+		return;
+	}
 	if (pods->host->unsupported != NULL) {
 		kube_pod_free(old);
 		pod_warn_unmanaged(p, "NodeUnsupported", p->why);

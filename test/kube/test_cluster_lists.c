@@ -265,6 +265,8 @@ static void test_namespaces_stay(void)
 /* Refused since a restart: what the namespace's annotations had sized stays as it is. */
 static void test_namespaces_restart(const char *kind)
 {
+	char *list = NULL;
+
 	begin_namespaces();
 	rig_stop(&c.rig);
 	crig_fault(&c, kind, BY_SPACES ",\"count\":-1");
@@ -272,6 +274,9 @@ static void test_namespaces_restart(const char *kind)
 	rig_run(&c.rig, 480, burn_699);
 	CHECK(is_at_700(&c));
 	CHECK_EQ(c.rig.events[EVENT_RESTORED], 0);
+	CHECK_EQ(crig_control(&c, "/v1/units", &list), 200);
+	CHECK(strstr(list, "\"state\":\"waiting\",\"reason\":\"namespaces-unread\"") != NULL);
+	free(list);
 	crig_heal(&c);
 	cJSON_Delete(crig_ask(&c, "PATCH", "/api/v1/namespaces/default",
 			      "{\"metadata\":{\"annotations\":{\"vscaled.dev/mode\":\"Off\"}}}"));
