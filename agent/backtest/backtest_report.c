@@ -305,11 +305,7 @@ cJSON *backtest_report_json(const struct backtest_report *r)
 
 void backtest_html_begin(FILE *out)
 {
-	chart_page_begin(
-		"What each policy would have cost",
-		"Filled: the highest demand of single periods of 100 ms, in cores; dark: "
-		"the mean demand. Line: the CPU limit. Marks at the bottom: throttled periods.",
-		out);
+	chart_page_begin("What each policy would have cost", out);
 }
 
 void backtest_html_end(FILE *out)
@@ -330,41 +326,34 @@ static double limit_cores(const struct backtest_point *p)
 	return p->periods == 0 ? NAN : (double)p->limit_milli / p->periods / 1000;
 }
 
-static void fill_point(const struct backtest_point *p, enum resource r, double *use, double *limit)
-{
-	*use = r == RESOURCE_CPU ? (double)p->demand_max_usec / BACKTEST_PERIOD_USEC
-				 : (double)p->memory_max_bytes;
-	*limit = r == RESOURCE_CPU ? limit_cores(p) : (double)p->limit_bytes;
-	if (p->periods == 0)
-		*limit = NAN;
-}
-
 static void put_chart(enum backtest_policy policy, const struct backtest_result *x, enum resource r,
 		      FILE *out)
 {
 	double use[BACKTEST_POINTS], mean[BACKTEST_POINTS], limit[BACKTEST_POINTS];
 	bool marks[BACKTEST_POINTS];
+	bool cpu = r == RESOURCE_CPU;
 	uint64_t kills = 0;
 	char title[64];
 
 	for (size_t i = 0; i < BACKTEST_POINTS; i++) {
 		const struct backtest_point *p = &x->point[i];
 
-		fill_point(p, r, &use[i], &limit[i]);
+		use[i] = cpu ? (double)p->demand_max_usec / BACKTEST_PERIOD_USEC
+			     : (double)p->memory_max_bytes;
 		mean[i] = mean_cores(p);
-		marks[i] = r == RESOURCE_CPU ? p->throttled > 0 : p->oom_kills > kills;
+		limit[i] = cpu || p->periods == 0 ? limit_cores(p) : (double)p->limit_bytes;
+		marks[i] = cpu ? p->throttled > 0 : p->oom_kills > kills;
 		kills = MAX(kills, p->oom_kills);
 	}
-	snprintf(title, sizeof title, "%s%s", backtest_policy_names[policy],
-		 r == RESOURCE_CPU ? "" : ", memory");
+	snprintf(title, sizeof title, "%s%s", backtest_policy_names[policy], cpu ? "" : ", memory");
 	chart_svg(&(struct chart){.title = title,
 				  .use = use,
-				  .mean = r == RESOURCE_CPU ? mean : NULL,
+				  .mean = cpu ? mean : NULL,
 				  .limit = limit,
 				  .marks = marks,
 				  .count = BACKTEST_POINTS,
 				  .hours = (double)x->span_usec / (double)USEC_PER_HOUR,
-				  .text = r == RESOURCE_CPU ? chart_cores : chart_bytes},
+				  .text = cpu ? chart_cores : chart_bytes},
 		  out);
 }
 

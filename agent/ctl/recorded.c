@@ -252,9 +252,7 @@ static int print_charts(const struct ctl *c, const char *name, const struct cour
 
 static int print_page(const struct ctl *c, const char *name, const struct course *course)
 {
-	chart_page_begin(
-		name, "Filled: use. Line: the limit. Marks at the bottom: throttled, OOM-killed.",
-		c->out);
+	chart_page_begin(name, c->out);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		struct chart chart = chart_of(course, r);
 

@@ -1022,35 +1022,27 @@ static void print_resource(const struct ctl *c, enum resource which, const cJSON
 static void print_offers(const struct ctl *c, const char *name, const cJSON *unit)
 {
 	static const struct {
-		enum unit_state state;
-		const char *text[2];
-		const char *command[2];
+		const char *command, *text, *states; /* each of these between two spaces */
 	} rows[] = {
-		{UNIT_MANAGED,
-		 {"To stop changes", "To restore the originals"},
-		 {"pause", "restore"}},
-		{UNIT_WAITING,
-		 {"To stop changes", "To restore the originals"},
-		 {"pause", "restore"}},
-		{UNIT_PAUSED, {"To resume", "To restore the originals"}, {"resume", "restore"}},
-		{UNIT_FROZEN, {"To restore the originals", NULL}, {"restore", NULL}},
-		{UNIT_GAVE_WAY,
-		 {"To size it again", "To restore the originals"},
-		 {"resume", "restore"}},
-		{UNIT_RESTORED, {"To size it again", NULL}, {"resume", NULL}},
+		{"pause", "To stop changes", " managed waiting "},
+		{"resume", "To size it again", " paused gave-way restored "},
+		{"restore", "To restore the originals", " managed waiting paused frozen gave-way "},
 	};
-	const char *state = json_text(unit, "state");
+	const char *between = "\n";
+	char state[HUMAN_SIZE];
 
+	snprintf(state, sizeof state, " %.28s ", json_text(unit, "state"));
 	if (strcmp(json_text(unit, "mode"), mode_name(MODE_OFF)) == 0)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (strcmp(state, unit_state_names[rows[i].state]) != 0)
+		if (strstr(rows[i].states, state) == NULL)
 			continue;
-		for (size_t k = 0; k < ARRAY_SIZE(rows[i].text) && rows[i].text[k] != NULL; k++)
-			fprintf(c->out, "%s%s: vscalectl %s %s", k == 0 ? "\n" : "   ",
-				rows[i].text[k], rows[i].command[k], name);
-		fputc('\n', c->out);
+		fprintf(c->out, "%s%s: vscalectl %s %s", between, rows[i].text, rows[i].command,
+			name);
+		between = "   ";
 	}
+	if (between[0] != '\n')
+		fputc('\n', c->out);
 }
 
 void render_explain(const struct ctl *c, const cJSON *unit)

@@ -155,18 +155,13 @@ static bool known(uint64_t amount)
 	return amount != VIEW_NONE && amount != LIMIT_MAX;
 }
 
-static bool take_highest(cJSON *row, const cJSON *from, const char *key)
+/* The higher of both, or the lower. */
+static bool take_bound(cJSON *row, const cJSON *from, const char *key, bool higher)
 {
-	uint64_t have = json_amount(row, key), more = json_amount(from, key);
+	uint64_t have = json_amount(row, key), other = json_amount(from, key);
 
-	return !known(more) || (known(have) && have >= more) || set_amount(row, key, more);
-}
-
-static bool take_lowest(cJSON *row, const cJSON *from, const char *key)
-{
-	uint64_t have = json_amount(row, key), less = json_amount(from, key);
-
-	return !known(less) || (known(have) && have <= less) || set_amount(row, key, less);
+	return !known(other) || (known(have) && (higher ? have >= other : have <= other)) ||
+	       set_amount(row, key, other);
 }
 
 static bool add(cJSON *row, const char *key, uint64_t amount)
@@ -183,42 +178,30 @@ static bool take_sum(cJSON *row, const cJSON *from, const char *key)
 	return !known(amount) || add(row, key, amount);
 }
 
-/* Of the request, what is above this. */
-static uint64_t request_above(const cJSON *resource, const char *key)
+/* What of a is above b; 0 where one is not known. */
+static uint64_t above(uint64_t a, uint64_t b)
 {
-	uint64_t request = json_amount(resource, "request"), bound = json_amount(resource, key);
-
-	return known(request) && known(bound) && request > bound ? request - bound : 0;
-}
-
-/* Of the target, what is not requested. A unit requests nothing. */
-static uint64_t request_below(const cJSON *container, const cJSON *resource)
-{
-	uint64_t request = json_amount(resource, "request"),
-		 target = json_amount(resource, "target");
-
-	request = known(request) ? request : 0;
-	return cJSON_HasObjectItem(container, "namespace") && known(target) && target > request
-		       ? target - request
-		       : 0;
+	return known(a) && known(b) && a > b ? a - b : 0;
 }
 
 static bool take_resource(cJSON *row, const cJSON *container, const char *key)
 {
 	const cJSON *from = json_object(container, key);
 	cJSON *to = cJSON_GetObjectItemCaseSensitive(row, key);
-	uint64_t request = json_amount(from, "request");
-	bool ok = true;
+	uint64_t request = json_amount(from, "request"), target = json_amount(from, "target");
+	uint64_t requested = known(request) ? request : 0;
+	/* A unit requests nothing. */
+	bool pod = cJSON_HasObjectItem(container, "namespace"), ok = true;
 
 	if (to == NULL)
 		to = cJSON_AddObjectToObject(row, key);
 	for (size_t i = 0; ok && i < ARRAY_SIZE(highest_keys); i++)
-		ok = take_highest(to, from, highest_keys[i]);
-	return ok && take_lowest(to, from, "original") && take_lowest(to, from, "max") &&
-	       add(to, "requested", known(request) ? request : 0) &&
-	       add(to, "over_target", request_above(from, "target")) &&
-	       add(to, "under_target", request_below(container, from)) &&
-	       add(to, "reclaimable", request_above(from, "upper"));
+		ok = take_bound(to, from, highest_keys[i], true);
+	return ok && take_bound(to, from, "original", false) &&
+	       take_bound(to, from, "max", false) && add(to, "requested", requested) &&
+	       add(to, "over_target", above(request, target)) &&
+	       add(to, "under_target", pod ? above(target, requested) : 0) &&
+	       add(to, "reclaimable", above(request, json_amount(from, "upper")));
 }
 
 /* part: the row is of one part of a rollout. */
@@ -245,7 +228,7 @@ static bool take_confidence(cJSON *row, const cJSON *container)
 {
 	static const char key[] = "confidence_permille";
 
-	return take_lowest(row, container, key) &&
+	return take_bound(row, container, key, false) &&
 	       (!known(json_amount(row, key)) ||
 		set_amount(row, key, MIN(json_amount(row, key), (uint64_t)1000)));
 }
@@ -266,16 +249,18 @@ static bool take_class(cJSON *row, const cJSON *container)
 static bool take(cJSON *row, const cJSON *container)
 {
 	return add(row, "pods", 1) && take_class(row, container) &&
-	       take_confidence(row, container) && take_lowest(row, container, "trust_permille") &&
-	       take_highest(row, container, "throttled_permille") &&
-	       take_lowest(row, container, "counted_usec") &&
+	       take_confidence(row, container) &&
+	       take_bound(row, container, "trust_permille", false) &&
+	       take_bound(row, container, "throttled_permille", true) &&
+	       take_bound(row, container, "counted_usec", false) &&
 	       take_sum(row, container, "oom_kills") && take_resource(row, container, "cpu") &&
 	       take_resource(row, container, "memory");
 }
 
 static bool take_part(cJSON *row, const cJSON *container)
 {
-	return take_highest(row, container, "rollout_percent") && take_sum(row, container, "undos");
+	return take_bound(row, container, "rollout_percent", true) &&
+	       take_sum(row, container, "undos");
 }
 
 /* The containers of all documents; *ret_count of them. NULL: no memory. */
@@ -600,12 +585,12 @@ static void put_rollouts(const struct ctl *c, const cJSON *report)
 
 static double cpus(const cJSON *total, const char *key)
 {
-	return (double)json_amount(json_object(total, "cpu"), key) / 1000;
+	return json_number(json_object(total, "cpu"), key) / 1000;
 }
 
 static double gibibytes(const cJSON *total, const char *key)
 {
-	return (double)json_amount(json_object(total, "memory"), key) / (double)GIB;
+	return json_number(json_object(total, "memory"), key) / (double)GIB;
 }
 
 static const char *resource_of(const cJSON *line)
@@ -714,41 +699,14 @@ void report_table(const struct ctl *c, const cJSON *report)
 
 /* --- csv */
 
-/* clang-format off */
-static const struct {
-	const char *title;
-	const char *object; /* NULL: the row itself */
-	const char *key;
-} fields[] = {
-	{"pods", NULL, "pods"},
-	{"cpu_request_millicores", "cpu", "request"},
-	{"cpu_limit_millicores", "cpu", "limit"},
-	{"cpu_p50_millicores", "cpu", "use_p50"},
-	{"cpu_p95_millicores", "cpu", "use_p95"},
-	{"cpu_max_millicores", "cpu", "use_max"},
-	{"cpu_lower_millicores", "cpu", "lower"},
-	{"cpu_target_millicores", "cpu", "target"},
-	{"cpu_upper_millicores", "cpu", "upper"},
-	{"cpu_over_target_millicores", "cpu", "over_target"},
-	{"cpu_under_target_millicores", "cpu", "under_target"},
-	{"cpu_reclaimable_millicores", "cpu", "reclaimable"},
-	{"memory_request_bytes", "memory", "request"},
-	{"memory_limit_bytes", "memory", "limit"},
-	{"memory_p50_bytes", "memory", "use_p50"},
-	{"memory_p95_bytes", "memory", "use_p95"},
-	{"memory_max_bytes", "memory", "use_max"},
-	{"memory_lower_bytes", "memory", "lower"},
-	{"memory_target_bytes", "memory", "target"},
-	{"memory_upper_bytes", "memory", "upper"},
-	{"memory_over_target_bytes", "memory", "over_target"},
-	{"memory_under_target_bytes", "memory", "under_target"},
-	{"memory_reclaimable_bytes", "memory", "reclaimable"},
-	{"throttled_permille", NULL, "throttled_permille"},
-	{"oom_kills", NULL, "oom_kills"},
-	{"counted_usec", NULL, "counted_usec"},
-	{"confidence_permille", NULL, "confidence_permille"},
-};
-/* clang-format on */
+/* Of each resource; a title has no "use_". */
+static const char *const csv_keys[] = {"request",          "limit",       "use_p50",
+				       "use_p95",          "use_max",     "lower",
+				       "target",           "upper",       "over_target",
+				       "under_target",     "reclaimable", "recommended_request",
+				       "recommended_limit"};
+static const char *const csv_last[] = {"throttled_permille", "oom_kills", "counted_usec",
+				       "confidence_permille"};
 
 /* Names of Kubernetes need no quotes; a spreadsheet must not take another text for a formula. */
 static void put_text(const struct ctl *c, const char *text)
@@ -759,33 +717,40 @@ static void put_text(const struct ctl *c, const char *text)
 	fprintf(c->out, "%s", text[plain] == '\0' && strcmp(text, "-") != 0 ? text : "");
 }
 
+static void put_csv(const struct ctl *c, const cJSON *o, const char *key)
+{
+	uint64_t amount = json_amount(o, key);
+
+	fputc(',', c->out);
+	if (known(amount))
+		fprintf(c->out, "%" PRIu64, amount);
+}
+
 void report_csv(const struct ctl *c, const cJSON *report)
 {
-	const cJSON *rows = cJSON_GetObjectItemCaseSensitive(report, "rows");
-	static const char *const names[] = {"namespace", "workload", "owner", "container"};
 	const cJSON *row;
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		fprintf(c->out, "%s%s", i > 0 ? "," : "", names[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		fprintf(c->out, ",%s", fields[i].title);
-	fputc('\n', c->out);
-	cJSON_ArrayForEach (row, rows) {
-		for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-			fputs(i > 0 ? "," : "", c->out);
-			put_text(c, json_text(row, names[i]));
+	fputs("namespace,workload,owner,container,pods", c->out);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		for (size_t i = 0; i < ARRAY_SIZE(csv_keys); i++)
+			fprintf(c->out, ",%s_%s_%s", resource_names[r],
+				csv_keys[i] + (strncmp(csv_keys[i], "use_", 4) == 0 ? 4 : 0),
+				r == RESOURCE_CPU ? "millicores" : "bytes");
+	for (size_t i = 0; i < ARRAY_SIZE(csv_last); i++)
+		fprintf(c->out, ",%s", csv_last[i]);
+	cJSON_ArrayForEach (row, cJSON_GetObjectItemCaseSensitive(report, "rows")) {
+		for (size_t i = 0; i < ARRAY_SIZE(name_keys); i++) {
+			fputc(i > 0 ? ',' : '\n', c->out);
+			put_text(c, json_text(row, name_keys[i]));
 		}
-		for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-			const cJSON *o =
-				fields[i].object ? json_object(row, fields[i].object) : row;
-			uint64_t amount = json_amount(o, fields[i].key);
-
-			fputc(',', c->out);
-			if (amount != VIEW_NONE && amount != LIMIT_MAX)
-				fprintf(c->out, "%" PRIu64, amount);
-		}
-		fputc('\n', c->out);
+		put_csv(c, row, "pods");
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+			for (size_t i = 0; i < ARRAY_SIZE(csv_keys); i++)
+				put_csv(c, json_object(row, resource_names[r]), csv_keys[i]);
+		for (size_t i = 0; i < ARRAY_SIZE(csv_last); i++)
+			put_csv(c, row, csv_last[i]);
 	}
+	fputc('\n', c->out);
 }
 
 /* --- patch */

@@ -39,13 +39,6 @@ static bool top_sort_key(int key, enum top_sort *ret)
 
 /* ---- what is known of a unit ---- */
 
-static uint64_t use_of(const cJSON *resource)
-{
-	uint64_t use = json_amount(resource, "use");
-
-	return use == VIEW_NONE ? 0 : use;
-}
-
 /* The limit in force; VIEW_NONE: not known. */
 static uint64_t known_limit(const cJSON *resource)
 {
@@ -62,18 +55,17 @@ static uint64_t limit_of(const cJSON *resource)
 	return limit == VIEW_NONE ? LIMIT_MAX : limit;
 }
 
+/* 0: none or not known. */
 static uint64_t number_of(const cJSON *resource, const char *key)
 {
-	uint64_t value = json_amount(resource, key);
-
-	return value == VIEW_NONE || value == LIMIT_MAX ? 0 : value;
+	return (uint64_t)json_number(resource, key);
 }
 
 static uint64_t share_permille(const cJSON *resource)
 {
 	uint64_t limit = limit_of(resource);
 
-	return limit == LIMIT_MAX || limit == 0 ? 0 : use_of(resource) * 1000 / limit;
+	return limit == LIMIT_MAX || limit == 0 ? 0 : number_of(resource, "use") * 1000 / limit;
 }
 
 static const cJSON *last_of(const cJSON *unit)
@@ -92,15 +84,17 @@ static uint64_t rank(const cJSON *unit, enum top_sort sort)
 
 	switch (sort) {
 	case TOP_MEMORY:
-		return use_of(memory);
+		return number_of(memory, "use");
 	case TOP_PRESSURE:
 		return number_of(cpu, "psi_some_ppm") + number_of(memory, "psi_some_ppm");
 	case TOP_SLACK:
-		return limit == LIMIT_MAX || limit < use_of(memory) ? 0 : limit - use_of(memory);
+		return limit == LIMIT_MAX || limit < number_of(memory, "use")
+			       ? 0
+			       : limit - number_of(memory, "use");
 	case TOP_AGE:
 		return json_time(last_of(unit), "at");
 	default:
-		return use_of(cpu);
+		return number_of(cpu, "use");
 	}
 }
 
@@ -278,7 +272,7 @@ static void add_unit(struct sums *s, const cJSON *unit)
 
 		if (limit_of(resource) == LIMIT_MAX)
 			continue;
-		s->use[r] += use_of(resource);
+		s->use[r] += number_of(resource, "use");
 		s->limit[r] += limit_of(resource);
 	}
 }

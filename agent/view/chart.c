@@ -144,7 +144,7 @@ void chart_escape(const char *text, FILE *out)
 	}
 }
 
-void chart_page_begin(const char *title, const char *legend, FILE *out)
+void chart_page_begin(const char *title, FILE *out)
 {
 	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>", out);
 	chart_escape(title, out);
@@ -163,9 +163,8 @@ void chart_page_begin(const char *title, const char *legend, FILE *out)
 	      "</style></head><body>\n<h1>",
 	      out);
 	chart_escape(title, out);
-	fputs("</h1>\n<p>", out);
-	chart_escape(legend, out);
-	fputs("</p>\n<p><span style=\"color: var(--use)\">&#9632;</span> use "
+	fputs("</h1>\n<p><span style=\"color: var(--use)\">&#9632;</span> use (of a backtest the "
+	      "highest demand of single periods) "
 	      "<span style=\"color: var(--mean)\">&#9632;</span> mean use "
 	      "<span style=\"color: var(--limit)\">&#9632;</span> limit "
 	      "<span style=\"color: var(--mark)\">&#9632;</span> throttled, OOM-killed</p>\n",

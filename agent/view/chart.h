@@ -27,7 +27,7 @@ const char *chart_bytes(double bytes, char *ret);
  */
 void chart_print(const struct chart *c, unsigned columns, unsigned rows, bool ascii, FILE *out);
 
-void chart_page_begin(const char *title, const char *legend, FILE *out);
+void chart_page_begin(const char *title, FILE *out);
 void chart_page_end(FILE *out);
 void chart_svg(const struct chart *c, FILE *out);
 /* Text inside an element. */
