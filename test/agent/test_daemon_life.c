@@ -45,6 +45,7 @@ static struct rig_unit *lowered(struct rig *r, const char *units)
 	rig_run(r, 200, step_idle);
 	CHECK(rig_cpu_milli(r, u) < 300);
 	CHECK(rig_bytes(r, u, "memory.max") < 200 * MIB);
+	CHECK(u->props.mem_max >= 400 * MIB); /* PID 1's is never below the original */
 	return u;
 }
 

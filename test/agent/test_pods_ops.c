@@ -86,6 +86,13 @@ static void test_left_out_and_reported(void)
 	CHECK_EQ(l.unmanaged, 3);
 	CHECK_EQ(explain(&r, "default/web-0/setup", &l), 0);
 	CHECK_EQ(explain(&r, "default/web-0/none", &l), -ENOENT);
+	/* What has ended for good is in no list. */
+	p->deleting = true;
+	rig_pod_put(&r, p);
+	rig_container_stop(&r, &p->container[0]);
+	rig_run(&r, 1, NULL);
+	l = list(&r);
+	CHECK_EQ(l.count, 3);
 	rig_close(&r);
 }
 
