@@ -231,10 +231,8 @@ int main(void)
 	test_ratified(DRIVER_SYSTEMD);
 	test_left_alone();
 	test_own_pod();
-	test_annotation_removed(DRIVER_CGROUPFS, 2);
 	test_annotation_removed(DRIVER_CGROUPFS, 8);
 	test_annotation_removed(DRIVER_SYSTEMD, 2);
-	test_annotation_removed(DRIVER_SYSTEMD, 8);
 	test_user_resizes(DRIVER_CGROUPFS);
 	test_user_resizes(DRIVER_SYSTEMD);
 	test_limit_range();

@@ -267,7 +267,6 @@ int main(void)
 {
 	test_owner_afterwards();
 	test_replayed(mode_removed);
-	test_replayed(mode_off);
 	test_replayed(uninstalled);
 	test_uninstall(uninstalled);
 	test_uninstall(uninstalled_by_a_new_agent);
@@ -281,7 +280,6 @@ int main(void)
 		test_memory_stays(driver, mode_removed, false);
 	test_memory_stays(DRIVER_CGROUPFS, mode_off, true);
 	test_memory_stays(DRIVER_CGROUPFS, not_named, true);
-	test_memory_stays(DRIVER_CGROUPFS, uninstalled, false);
 	test_memory_stays(DRIVER_CGROUPFS, uninstalled_by_a_new_agent, false);
 	return check_result();
 }

@@ -378,7 +378,6 @@ int main(void)
 	test_away();
 	test_bound_below_use();
 	test_not_carried_out("Deferred", "Node didn't have enough resource: memory");
-	test_not_carried_out("Deferred", "Node didn't have enough resource: cpu");
 	test_not_carried_out("Infeasible",
 			     "In-place resize of containers with swap is not supported.");
 	return check_result();
