@@ -56,13 +56,20 @@ static uint64_t left(usec_t until, usec_t now)
 	return until > now ? until - now : 0;
 }
 
+/* That a pod has no cgroup may be the fault of the node's name, as readyz says. */
 enum state_reason shown_reason(const struct shown *s)
 {
-	return s->m != NULL ? managed_reason(s->m) : s->why;
+	enum state_reason reason = s->m != NULL ? managed_reason(s->m) : s->why;
+	bool unfound = state_rows[reason].state == UNIT_WAITING || reason == STATE_NO_POD_CGROUP;
+
+	return unfound && s->pod != NULL && s->pod->pods->host->name_wrong ? STATE_NODE_NAME_WRONG
+									   : reason;
 }
 
 const char *shown_reason_text(const struct shown *s)
 {
+	if (shown_reason(s) == STATE_NODE_NAME_WRONG)
+		return state_rows[STATE_NODE_NAME_WRONG].text;
 	return s->m != NULL ? managed_reason_text(s->m) : state_rows[s->why].text;
 }
 

@@ -182,7 +182,7 @@ static void name_node(const char *name)
 
 static void check_wrong_name(struct rig_pod *p)
 {
-	OWN(drop_free) char *page = NULL, *ready = NULL;
+	OWN(drop_free) char *page = NULL, *ready = NULL, *list = NULL;
 
 	rig_run(&c.rig, 20, burn_699);
 	CHECK_EQ(c.rig.events[EVENT_NODE_NAME_WRONG], 0);
@@ -192,6 +192,9 @@ static void check_wrong_name(struct rig_pod *p)
 	CHECK(strstr(ready, "[-]node failed") != NULL);
 	CHECK_EQ(crig_http(&c, "/metrics", &page), 200);
 	CHECK(strstr(page, "\nvscaled_node_name_wrong 1\n") != NULL);
+	CHECK(strstr(page, "{state=\"waiting\",reason=\"node-name-wrong\"} 1\n") != NULL);
+	CHECK_EQ(crig_control(&c, "/v1/units", &list), 200);
+	CHECK(strstr(list, "\"state\":\"waiting\",\"reason\":\"node-name-wrong\"") != NULL);
 	CHECK_EQ(c.rig.daemon->records.baselines.count, 2);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 700);
@@ -205,6 +208,10 @@ static void test_wrong_node_name(void)
 	ratify(p);
 	rig_stop(&c.rig);
 	name_node("node-7");
+	crig_debug(&c, "pods",
+		   "{\"prefix\":\"lost\",\"annotations\":" AUTO
+		   ",\"spec\":{\"nodeName\":\"node-7\","
+		   "\"containers\":[{\"name\":\"app\",\"image\":\"i\"}]}}");
 	crig_start(&c);
 	check_wrong_name(p);
 	rig_stop(&c.rig);
