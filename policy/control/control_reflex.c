@@ -184,7 +184,7 @@ void control_brake(struct control *c, const struct control_context *x, bool hit)
 		.own = control_mem_high(c, max),
 		.hit = hit,
 		.replay = control_brake_max(c, max) < max,
-		.passed = mem_use(&c->last) >= pod_replay_max(&c->pod),
+		.replay_max = pod_replay_max(&c->pod),
 		.threads = c->pod.threads,
 		.probe_usec = c->pod.probe_usec,
 		.tick_usec = x->tick_usec,

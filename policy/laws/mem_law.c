@@ -213,7 +213,8 @@ void mem_back_off(const struct tuning_memory *t, struct mem_law *m, usec_t now)
 /* Wanted above this share of memory.max, or when the line would be reached within the time. */
 #define NEAR_PERMILLE 800
 #define AHEAD_USEC    (3 * USEC_PER_SEC)
-/* Charges are counted in batches per CPU: use this close below the line counts as at the line. */
+/* Charges are counted in batches per CPU: use this close below the line, or below a limit that may
+ * be replayed, counts as at it. */
 #define TOUCH_BYTES MIB
 /* The longest time that an allocator is held, and how long the brake stays off after it
  * (REST_USEC). A client gives up after one or two seconds. */
@@ -371,9 +372,11 @@ void mem_brake_pass(const struct tuning_memory *t, struct mem_law *m,
 	struct mem_brake *b = &m->brake;
 	uint64_t line = line_of(t, b, in);
 
+	bool passed = add_sat(in->use, TOUCH_BYTES) >= in->replay_max;
+
 	/* It held, and was too slow. */
-	b->ended += in->passed && !b->passed && in->now >= b->rearm_at;
-	b->passed = in->passed;
+	b->ended += passed && !b->passed && in->now >= b->rearm_at;
+	b->passed = passed;
 	if (b->line == 0) {
 		if (mem_brake_wanted(m, in) && in->now >= b->rearm_at && mem_brake_fits(line, in))
 			mem_brake_arm(t, b, line, in);

@@ -54,7 +54,7 @@ struct mem_brake {
 	usec_t pressed_at; /* when use reached it; 0: it has not, or headroom was made since */
 	usec_t wanted_at;  /* last time */
 	usec_t rearm_at;   /* not armed before */
-	bool passed;       /* use is above a limit that may be replayed */
+	bool passed;       /* use is at a limit that may be replayed, or above */
 	uint32_t ended; /* times that it was lifted, or passed, while a lower limit might still be
 			   replayed */
 };
@@ -113,11 +113,11 @@ struct mem_growth_input {
 struct mem_brake_input {
 	uint64_t use, current, max; /* bytes; max: memory.max, after a raise the new one */
 	uint64_t own;               /* the owner's memory.high with it; LIMIT_MAX: none */
-	bool hit;          /* memory.high has slowed a process since the last reflex pass */
-	bool replay;       /* max is the limit that the runtime may replay; memory.max is higher */
-	bool passed;       /* it may replay one below use */
-	uint32_t threads;  /* replay: so many may allocate; 0: not known */
-	usec_t probe_usec; /* a probe ends the container after this without an answer; 0: none */
+	bool hit;    /* memory.high has slowed a process since the last reflex pass */
+	bool replay; /* max is the limit that the runtime may replay; memory.max is higher */
+	uint64_t replay_max; /* that limit, also where use is above it; LIMIT_MAX: none */
+	uint32_t threads;    /* replay: so many may allocate; 0: not known */
+	usec_t probe_usec;   /* a probe ends the container after this without an answer; 0: none */
 	usec_t tick_usec;
 	usec_t now;
 };
