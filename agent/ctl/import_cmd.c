@@ -94,9 +94,9 @@ static void describe(const struct history *h, char *ret, size_t size)
 
 	if (proven != 0)
 		human_span(proven, memory);
-	snprintf(ret, size, "%s, %llu samples; of memory: %s",
+	snprintf(ret, size, "%s, %llu samples%s; of memory: %s",
 		 human_span(h->last_real - h->first_real, span), (unsigned long long)h->samples,
-		 memory);
+		 histogram_empty(&h->cpu) ? "; of CPU: none" : "", memory);
 }
 
 /* What the node knows of shrinks that failed stays. */

@@ -353,7 +353,7 @@ void history_vpa_recommend(const struct history *h, const struct tuning_history 
  * 1 at the end of each day's window, and the reference is the end of the first one, to the nearest
  * midnight: so the sum tells when the last one ended, which is not after CPU's last sample. What
  * ended long before that proves nothing. */
-static usec_t memory_proven(const struct history *h)
+static usec_t memory_proven(const struct history *h, usec_t sampled)
 {
 	const double day = (double)h->memory.half_life_usec;
 	double pods = (double)h->samples * SAMPLE_USEC / (double)(h->last_real - h->first_real + 1);
@@ -364,7 +364,7 @@ static usec_t memory_proven(const struct history *h)
 	if (histogram_empty(&h->memory) || !(fmin(last, age) > -0.5) || age - last > 2.0)
 		return 0;
 	last = fmin(last, age);
-	return MIN((usec_t)((last + 0.5) * day), h->observed_usec[RESOURCE_CPU]);
+	return MIN((usec_t)((last + 0.5) * day), sampled);
 }
 
 int history_vpa_load(const struct history_checkpoint *c, const struct tuning_history *t,
@@ -372,6 +372,7 @@ int history_vpa_load(const struct history_checkpoint *c, const struct tuning_his
 {
 	const struct tuning_history as_saved = {.half_life_usec = vpa_rules_default.half_life_usec};
 	struct history h;
+	usec_t sampled;
 	int r;
 
 	history_init(&h, &as_saved);
@@ -388,10 +389,10 @@ int history_vpa_load(const struct history_checkpoint *c, const struct tuning_his
 	h.last_real = c->last_real;
 	h.samples = c->samples;
 	/* As VPA's confidence: ten pods do not make a day of two hours. */
-	h.observed_usec[RESOURCE_CPU] =
-		MIN(c->last_real - c->first_real,
-		    MIN(c->samples, UINT64_MAX / SAMPLE_USEC) * SAMPLE_USEC);
-	h.observed_usec[RESOURCE_MEMORY] = memory_proven(&h);
+	sampled = MIN(c->last_real - c->first_real,
+		      MIN(c->samples, UINT64_MAX / SAMPLE_USEC) * SAMPLE_USEC);
+	h.observed_usec[RESOURCE_CPU] = histogram_empty(&h.cpu) ? 0 : sampled;
+	h.observed_usec[RESOURCE_MEMORY] = memory_proven(&h, sampled);
 	*ret = h;
 	return 0;
 }

@@ -298,10 +298,13 @@ static void memory_imported(const struct vpa_checkpoint *c, usec_t least, usec_t
 		out_text);
 	CHECK(rec.history.observed_usec[RESOURCE_MEMORY] >= least);
 	CHECK(rec.history.observed_usec[RESOURCE_MEMORY] <= most);
-	CHECK(rec.history.observed_usec[RESOURCE_CPU] > 4 * USEC_PER_DAY);
+	if (c->cpu.count != 0)
+		CHECK(rec.history.observed_usec[RESOURCE_CPU] > 4 * USEC_PER_DAY);
+	else
+		CHECK_EQ(rec.history.observed_usec[RESOURCE_CPU], 0);
 }
 
-/* Days of CPU, with and without memory: CPU's time never counts as memory's. */
+/* Days of CPU, with and without memory: the time of one never counts as the other's. */
 static void test_memory(void)
 {
 	const struct checkpoint none = {.reference_usec = HISTOGRAM_YEAR_1_USEC};
@@ -313,6 +316,10 @@ static void test_memory(void)
 	early = c;
 	early.memory = none;
 	memory_imported(&early, 0, 0, "; of memory: none\n");
+	/* Nor does the time of samples count as CPU's where its histogram is empty. */
+	early = c;
+	early.cpu = none;
+	memory_imported(&early, 3 * USEC_PER_DAY, 5 * USEC_PER_DAY, "of CPU: none; of memory: ");
 	/* It was seen for minutes, at the beginning or at the end. */
 	early.memory = (struct checkpoint){.reference_usec = c.memory.reference_usec,
 					   .total = 1,
