@@ -343,7 +343,7 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	int r = managed_attach(m, &a, &u);
 
 	if (r == -EMFILE && m->pod != NULL)
-		pod_scan_again(m->pod);
+		m->pod->scan = true;
 	if (r < 0) {
 		if (managed_state(m) == UNIT_WAITING)
 			managed_set_reason(m, r == -EMFILE ? STATE_DESCRIPTORS

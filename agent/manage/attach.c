@@ -249,7 +249,7 @@ void managed_check_again(struct managed *m)
 	if (m->kind == UNIT_KIND_UNIT)
 		pid1_need_list(m->pid1);
 	else
-		pod_scan_again(m->pod);
+		m->pod->scan = true;
 }
 
 void managed_lost(struct managed *m)

@@ -100,11 +100,6 @@ bool pods_lost(const struct pods *pods)
 	return any;
 }
 
-void pod_scan_again(struct pod *p)
-{
-	p->scan = true;
-}
-
 void pod_warn(const struct pod *p, const char *reason, const char *action, const char *text)
 {
 	if (p->pods->hooks.warn != NULL)

@@ -167,6 +167,5 @@ const char *pod_container_of(const struct managed *m);
 /* Its container of the spec; of a unit or pod level NULL. */
 const struct kube_container *pod_spec_of(const struct managed *m);
 
-void pod_scan_again(struct pod *p);
 /* Records an Event for the pod, where there is an API server. */
 void pod_warn(const struct pod *p, const char *reason, const char *action, const char *text);

@@ -240,7 +240,9 @@ void cluster_free(struct cluster *c)
 	cluster_kin_free(c);
 	cluster_prometheus_free(c);
 	cluster_recreate_free(c);
-	pods_set_reporter(c->pods, NULL);
+	c->pods->reporter = NULL;
+	for (size_t i = 0; i < c->pods->count; i++)
+		c->pods->items[i]->report = NULL; /* of the reporter, which frees it */
 	reporter_free(c->reporter);
 	recorder_free(c->recorder);
 	kube_client_free(c->client);

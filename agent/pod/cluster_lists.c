@@ -572,10 +572,12 @@ static void on_namespaces(void *arg, const struct kube_answer *a)
 	bool read = is_useful(a) && kube_decode_namespaces(a->body, a->len, &fresh, &err) == 0;
 
 	answered(c, REFRESH_NAMESPACES, &c->namespaces_list, a, read);
-	if (read)
+	if (read) {
 		pods_set_namespaces(c->pods, &fresh);
-	else if (++c->namespaces_failed == FAILURES_MAX)
-		pods_namespaces_late(c->pods);
+	} else if (++c->namespaces_failed == FAILURES_MAX) {
+		c->pods->list_due |= c->pods->namespaces_awaited && !c->pods->namespaces_late;
+		c->pods->namespaces_late = true;
+	}
 }
 
 void cluster_namespaces_tick(struct cluster *c)

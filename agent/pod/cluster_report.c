@@ -772,7 +772,7 @@ int cluster_report_start(struct cluster *c)
 		r = reporter_new(&c->port, c->recorder, &options, &events, &c->reporter);
 	if (r < 0)
 		return r;
-	pods_set_reporter(c->pods, c->reporter);
+	c->pods->reporter = c->reporter;
 	c->pods->cluster = c;
 	c->pods->hooks = (struct pod_hooks){hook_warn, cluster_autoscaled, hook_bounds};
 	return 0;

@@ -216,15 +216,6 @@ void pods_init(struct pods *pods, struct unit_table *units)
 	};
 }
 
-void pods_set_reporter(struct pods *pods, struct reporter *to)
-{
-	for (size_t i = 0; i < pods->count; i++) {
-		reporter_forget(pods->items[i]->report);
-		pods->items[i]->report = NULL;
-	}
-	pods->reporter = to;
-}
-
 /* --- one pod --- */
 
 /* Its containers are to be looked after. */
@@ -505,12 +496,6 @@ void pods_apply_rules(struct pods *pods)
 	pods->observe_full = false;
 	pods->list_due =
 		pods->config->pod_rule_count > 0 || pods->config->kubernetes.observe == OBSERVE_ALL;
-}
-
-void pods_namespaces_late(struct pods *pods)
-{
-	pods->list_due |= pods->namespaces_awaited && !pods->namespaces_late;
-	pods->namespaces_late = true;
 }
 
 void pods_set_namespaces(struct pods *pods, struct kube_namespaces *to)

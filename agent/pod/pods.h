@@ -9,13 +9,10 @@ struct kube_namespaces;
 struct kube_pod;
 struct pod;
 struct pods;
-struct reporter;
 struct unit_table;
 
 /* Empty; with the parts that the table of units uses. */
 void pods_init(struct pods *pods, struct unit_table *units);
-/* What reports them, borrowed; NULL: nothing does, and what it keeps of each pod is freed. */
-void pods_set_reporter(struct pods *pods, struct reporter *to);
 
 /* The pod's entry, which is new where there was none; NULL: no memory, or no uid. */
 struct pod *pods_note(struct pods *pods, const char *uid);
@@ -34,8 +31,6 @@ void pods_scan(struct pods *pods);
 void pods_tick(struct pods *pods, bool review);
 /* Another configuration: every rule is computed again. */
 void pods_apply_rules(struct pods *pods);
-/* It takes too long: pods with a mode of their own are sized without them. */
-void pods_namespaces_late(struct pods *pods);
 /* The annotations of namespaces are these. Takes them; *to is empty then. */
 void pods_set_namespaces(struct pods *pods, struct kube_namespaces *to);
 void pods_free(struct pods *pods);
