@@ -107,6 +107,28 @@ static void test_lowered(const char *mode, const char *config, uint64_t cpu, uin
 	rig_close(&r);
 }
 
+/* A container without a CPU limit: nothing but the administrator's maximum bounds a forged request.
+ */
+static void test_forged_request(const char *config, uint64_t milli)
+{
+	struct rig r;
+	struct rig_pod *p;
+
+	rig_open(&r, config);
+	p = rig_pod_add(&r, DRIVER_CGROUPFS, "web-0");
+	rig_container_add(&r, p, "app", LIMIT_MAX, 256 * MIB);
+	p->mode = "Auto";
+	p->resize_ours = true;
+	p->extra_key = "status";
+	p->extra_value = "{\"containers\":{\"app\":{\"cpu\":{\"originalRequest\":\"64\"},"
+			 "\"memory\":{\"original\":\"256Mi\",\"limit\":\"256Mi\"}}}}";
+	CHECK_EQ(rig_start(&r), 0);
+	r.daemon->records.originals_lost = true;
+	list(&r, p);
+	CHECK_EQ(pods_of(&r, "default/web-0/app")->record->request[RESOURCE_CPU], milli);
+	rig_close(&r);
+}
+
 /* The kubelet has not carried out the resize yet: what stands is less than the spec. */
 static void test_level_below_the_spec(void)
 {
@@ -245,6 +267,8 @@ int main(void)
 	test_lowered(NULL, "", 1500, GIB);
 	test_lowered("Auto", "kubernetes: {maxCpu: 1, maxMemory: 512Mi}\n", 1000, 512 * MIB);
 	test_lowered("Auto", "kubernetes: {maxCpu: 500m, maxMemory: 128Mi}\n", 800, 256 * MIB);
+	test_forged_request("kubernetes: {maxCpu: 2}\n", 2000);
+	test_forged_request("kubernetes: {maxCpu: 50m}\n", 100);
 	test_level_below_the_spec();
 	test_gone(true);
 	test_gone(false);
