@@ -272,8 +272,7 @@ static bool waits_for_brake(const struct managed *m)
 {
 	const struct control *c = &m->control;
 
-	return c->mem.brake.line != 0 &&
-	       control_brake_max(c, c->kernel.mem_max) < c->kernel.mem_max &&
+	return c->mem.brake.line != 0 && control_brake_replays(c, c->kernel.mem_max) &&
 	       !memory_property_due(m);
 }
 

@@ -70,7 +70,7 @@ static bool is_replaced_by_pid1(const struct managed *m, const struct limits *se
 {
 	const struct control *c = &m->control;
 
-	return c->mem.brake.line != 0 && control_brake_max(c, seen->mem_max) < seen->mem_max &&
+	return c->mem.brake.line != 0 && control_brake_replays(c, seen->mem_max) &&
 	       seen->mem_high == cg_mem_kept(m->properties.stored.mem_high);
 }
 

@@ -113,14 +113,16 @@ static bool spec_resize_read(const struct managed *m, const struct kube_containe
 /* The memory limit that the runtime may write at any moment: its present one, while a CPU manager
  * is at work or the kubelet carries out an external resize, or one of CPU (runtime.c). A lower
  * limit in the spec counts, of any writer: one of vscaled may be stored late. 0: it writes none.
- */
-static uint64_t spec_replay_bytes(const struct managed *m, const struct kube_container *c)
+ * *ret_due: it is about to. */
+static uint64_t spec_replay_bytes(const struct managed *m, const struct kube_container *c,
+				  bool *ret_due)
 {
 	uint64_t spec = c->spec.limit[RESOURCE_MEMORY], runtime = m->container.runtime_mem_max;
 	uint64_t status = c->has_status ? c->status.limit[RESOURCE_MEMORY] : LIMIT_MAX;
 	bool lower = status != LIMIT_MAX && spec < status;
 
-	if (!m->host->cpu_manager && !spec_resize_under_way(m, c) && !spec_resize_read(m, c))
+	*ret_due = spec_resize_under_way(m, c) || spec_resize_read(m, c);
+	if (!m->host->cpu_manager && !*ret_due)
 		return lower ? spec : 0;
 	return lower ? MIN(spec, runtime) : runtime;
 }
@@ -176,7 +178,7 @@ void pod_set_bounds(struct managed *m)
 	b.qos = (uint8_t)s->qos;
 	b.heap = c->heap;
 	b.heap_request = c->heap_request;
-	b.replay_mem_bytes = spec_replay_bytes(m, c);
+	b.replay_mem_bytes = spec_replay_bytes(m, c, &b.replay_due);
 	b.probe_usec = c->probe_usec;
 	if (s->qos == QOS_BURSTABLE)
 		b.found_request = persist_original_request(m, RESOURCE_MEMORY,

@@ -236,6 +236,9 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 bool control_high_is_ours(const struct control *c, const struct limits *kernel);
 /* Where the brake holds growth: mem_max, or the lower limit that the runtime may replay. */
 uint64_t control_brake_max(const struct control *c, uint64_t mem_max);
+/* May the runtime write that limit at any moment: with mem_max as memory.max, does growth wait for
+ * a higher one to be carried out? */
+bool control_brake_replays(const struct control *c, uint64_t mem_max);
 /* Takes over an external writer's value without correcting it. */
 void control_follow(struct control *c, const struct limits *kernel, enum resource r);
 /* Adds steps that write our values again after an external write. A memory raise is always safe. */

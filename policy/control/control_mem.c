@@ -390,7 +390,7 @@ static void raise_to(struct control *c, const struct control_context *x, uint64_
 		.current = c->last.mem_current,
 		.max = control_brake_max(c, to),
 		.own = control_mem_high(c, to),
-		.replay = control_brake_max(c, to) < to,
+		.replay = control_brake_replays(c, to),
 		.threads = c->pod.threads,
 		.probe_usec = c->pod.probe_usec,
 		.now = x->now,

@@ -174,6 +174,14 @@ uint64_t control_brake_max(const struct control *c, uint64_t mem_max)
 	return mem_use(&c->last) < replay ? MIN(replay, mem_max) : mem_max;
 }
 
+bool control_brake_replays(const struct control *c, uint64_t mem_max)
+{
+	/* The limit that will be written is in the file: growth goes on above it before that. */
+	bool same = c->pod.replay_due && c->pod.replay_mem_bytes == mem_max;
+
+	return control_brake_max(c, mem_max) < mem_max || (same && mem_use(&c->last) < mem_max);
+}
+
 void control_brake(struct control *c, const struct control_context *x, bool hit)
 {
 	uint64_t max = c->kernel.mem_max;
@@ -183,7 +191,7 @@ void control_brake(struct control *c, const struct control_context *x, bool hit)
 		.max = control_brake_max(c, max),
 		.own = control_mem_high(c, max),
 		.hit = hit,
-		.replay = control_brake_max(c, max) < max,
+		.replay = control_brake_replays(c, max),
 		.replay_max = pod_replay_max(&c->pod),
 		.threads = c->pod.threads,
 		.probe_usec = c->pod.probe_usec,

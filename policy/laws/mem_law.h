@@ -114,7 +114,8 @@ struct mem_brake_input {
 	uint64_t use, current, max; /* bytes; max: memory.max, after a raise the new one */
 	uint64_t own;               /* the owner's memory.high with it; LIMIT_MAX: none */
 	bool hit;    /* memory.high has slowed a process since the last reflex pass */
-	bool replay; /* max is the limit that the runtime may replay; memory.max is higher */
+	bool replay; /* max is the limit that the runtime may replay; memory.max is that, or higher
+		      */
 	uint64_t replay_max; /* that limit, also where use is above it; LIMIT_MAX: none */
 	uint32_t threads;    /* replay: so many may allocate; 0: not known */
 	usec_t probe_usec;   /* a probe ends the container after this without an answer; 0: none */

@@ -64,6 +64,7 @@ struct pod_bounds {
 	/* The memory limit that the runtime may replay at any moment, because a CPU manager is
 	 * active or a resize is under way; 0: none. Use must not exceed it. */
 	uint64_t replay_mem_bytes;
+	bool replay_due;   /* a resize is under way: it will be written within seconds */
 	uint32_t threads;  /* processes and threads when that began; 0: not known */
 	usec_t probe_usec; /* a liveness probe without an answer ends it after this; 0: none */
 	struct pod_resource_bounds resource[RESOURCE_COUNT];

@@ -278,6 +278,7 @@ static void test_owner_value_written_before(void)
 	s->containers[0].status.limit[RESOURCE_CPU] = 200;
 	pods_put(&r.daemon->pods, s);
 	CHECK_EQ(c->pod.replay_mem_bytes, 64 * MIB);
+	CHECK(c->pod.replay_due);
 	s = rig_pod_spec(&r, p);
 	s->progress = RESIZE_IN_PROGRESS;
 	pods_put(&r.daemon->pods, s);

@@ -477,13 +477,14 @@ static void test_raised_while_held(void)
 }
 
 /* How long more threads are held: the same kernel delays each of them. */
-static usec_t held_usec(uint32_t threads, uint32_t known)
+static usec_t held_usec(uint64_t limit, uint32_t threads, uint32_t known)
 {
 	struct rig r;
 	usec_t begin;
 
-	open_rig(&r, 300 * MIB, 20 * MIB);
+	open_rig(&r, limit, 20 * MIB);
 	r.c.pod.replay_mem_bytes = 64 * MIB;
+	r.c.pod.replay_due = true;
 	r.c.pod.threads = known;
 	r.sim.load.allocators = threads;
 	r.sim.load.anon_goal = 250 * MIB;
@@ -502,11 +503,14 @@ static usec_t held_usec(uint32_t threads, uint32_t known)
 
 static void test_threads(void)
 {
-	CHECK(held_usec(1, 1) >= 15 * USEC_PER_SEC);
-	CHECK(held_usec(4, 4) >= 8 * USEC_PER_SEC);
-	CHECK(held_usec(16, 16) >= 2 * USEC_PER_SEC);
-	/* Not known: as many as sixteen. */
-	CHECK(held_usec(4, 0) >= held_usec(4, 4));
+	/* Also where the cgroup has the limit that may be written, and is raised meanwhile. */
+	for (uint64_t limit = 64 * MIB; limit <= 300 * MIB; limit += 236 * MIB) {
+		CHECK(held_usec(limit, 1, 1) >= 15 * USEC_PER_SEC);
+		CHECK(held_usec(limit, 4, 4) >= 8 * USEC_PER_SEC);
+		CHECK(held_usec(limit, 16, 16) >= 2 * USEC_PER_SEC);
+		/* Not known: as many as sixteen. */
+		CHECK(held_usec(limit, 4, 0) >= held_usec(limit, 4, 4));
+	}
 }
 
 /* Never longer than the liveness probe allows; a probe that allows it does not shorten it. */
