@@ -177,6 +177,10 @@ static void test_texts_of_others(void)
 {
 #define WEBHOOK(code, text)                                                                        \
 	STATUS(code, "admission webhook \\\"x.example.com\\\" denied the request: " text)
+#define POLICY(code)                                                                               \
+	STATUS(code,                                                                               \
+	       "pods \\\"b\\\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' "      \
+	       "denied request: too large")
 	static const struct {
 		unsigned status;
 		const char *body;
@@ -196,6 +200,8 @@ static void test_texts_of_others(void)
 		 STATUS(403,
 			"pods \\\"b\\\" is forbidden: ValidatingAdmissionPolicy 'p' with binding "
 			"'p' denied request: User \\\"u\\\" cannot patch resource")},
+		{401, POLICY(401)},
+		{413, POLICY(413)},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {

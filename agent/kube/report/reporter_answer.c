@@ -14,6 +14,7 @@ static const struct {
 } rows[] = {
 	{200, 299, NULL, NULL, REPORT_ANSWER_OK},
 	{400, 599, NULL, "admission webhook \"", REPORT_ANSWER_REFUSED}, /* any status it likes */
+	{401, 422, NULL, "ValidatingAdmissionPolicy '", REPORT_ANSWER_REFUSED},
 	{401, 401, NULL, NULL, REPORT_ANSWER_FAILED},
 	/* User "x" cannot patch resource "pods/resize" in API group "" in the namespace "y" */
 	{403, 403, NULL, "User \"", REPORT_ANSWER_FORBIDDEN},
