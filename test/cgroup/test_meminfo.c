@@ -33,6 +33,12 @@ static void test_real(void)
 	CHECK_EQ(m.available, 0);
 	CHECK_EQ(m.total, 8192);
 	CHECK_EQ(m.kubelet_available, UINT64_MAX); /* not reported */
+	/* LXC: the total is the container's, what is available the host's. */
+	CHECK_EQ(meminfo_parse(S("MemTotal: 8 kB\nMemFree: 3 kB\nMemAvailable: 9 kB\n"
+				 "Inactive(file): 1 kB\n"),
+			       &m),
+		 0);
+	CHECK_EQ(m.available, 3072);
 }
 
 /* The two lines are not of one moment: never more than there is. */
