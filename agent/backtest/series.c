@@ -295,11 +295,15 @@ static int take_value(struct reader *r, enum role role, char *text, uint64_t *re
 	return 0;
 }
 
-/* A value as tools write none. */
+/* A value as tools write none, or what a division by 0 gives. */
 static bool is_empty(const char *text)
 {
-	return text[0] == '\0' || strcasecmp(text, "nan") == 0 || strcasecmp(text, "null") == 0 ||
-	       strcasecmp(text, "na") == 0;
+	static const char *const none[] = {"", "nan", "null", "na", "inf", "+inf", "-inf"};
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(none) && strcasecmp(text, none[i]) != 0)
+		i++;
+	return i < ARRAY_SIZE(none);
 }
 
 /* Room for one more behind count. */

@@ -122,7 +122,7 @@ static const char *string_of(const cJSON *o, const char *key)
 	return s != NULL ? s : "";
 }
 
-/* [seconds, "value"]; NaN is no sample. */
+/* [seconds, "value"]; NaN and infinity, a division by 0, are no sample. */
 static int take_sample(const cJSON *pair, struct past_sample *samples, size_t *count,
 		       struct prometheus_error *err)
 {
@@ -139,7 +139,7 @@ static int take_sample(const cJSON *pair, struct past_sample *samples, size_t *c
 	value = strtod(text->valuestring, &end);
 	if (*end != '\0')
 		return bad(err, "a sample is not a number");
-	if (isnan(value))
+	if (!isfinite(value))
 		return 0;
 	if (value < 0 || value > VALUE_MAX)
 		return bad(err, "a sample is negative or too large");

@@ -64,7 +64,8 @@ static void test_forms(void)
 		 {2000000, 1000000},
 		 0},
 		/* Empty: the value before; nothing before: no sample. */
-		{"time,cpu,memory\n1699999990,,1\n1700000000,1,8192\n1700000010,NaN,\n1700000020,3,"
+		{"time,cpu,memory\n1699999990,,1\n1700000000,1,8192\n1700000010,NaN,\n1700000015,+"
+		 "Inf,-inf\n1700000020,3,"
 		 "null\n",
 		 0,
 		 START,
@@ -169,7 +170,7 @@ static void test_malformed(void)
 		{"timestamp,value\n1,1\n2,1\n",
 		 "column value: percent need the number of CPUs: --cpus", 1, 0},
 		{"timestamp,value\n1,100.1\n2,1\n", "value is above 100", 2, 4},
-		{"timestamp,value\n1,inf\n", "value is not a decimal number: inf", 2, 4},
+		{"timestamp,value\n1,x\n", "value is not a decimal number: x", 2, 4},
 		{"time,cpu_cores\n1,1,2\n", "3 columns, but the first line has 2", 2, 0},
 		{"time,cpu_cores,memory_bytes\n1,1\n", "2 columns, but", 2, 0},
 		{"time,cpu_cores\n1,\"1\n", "column 2: a quote is not closed", 2, 0},
