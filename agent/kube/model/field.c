@@ -225,9 +225,11 @@ uint64_t field_quantity(const struct field *n, const char *key, enum resource r)
 	}
 	result = r == RESOURCE_CPU ? quantity_parse_cpu(s, &amount)
 				   : quantity_parse_bytes(s, &amount);
+	/* As Kubernetes reads it: one that was accepted must not make its object unreadable. */
+	if (result == -ERANGE)
+		return INT64_MAX;
 	if (result < 0)
-		field_bad(n, key, "\"%s\" is %s", escape_value(s, buf),
-			  result == -ERANGE ? "too large" : "not a quantity");
+		field_bad(n, key, "\"%s\" is not a quantity", escape_value(s, buf));
 	return amount;
 }
 
@@ -257,8 +259,14 @@ static int parse_time(const char *s, usec_t *ret)
 			unit /= 10;
 			fraction += unit * (usec_t)(*s - '0');
 		}
-	t = timegm(&tm);
-	if (strcmp(s, "Z") != 0 || t < 0)
+	/* Kubernetes writes UTC; an export that other tools have rewritten may have an offset. */
+	if (strlen(s) == strlen("+00:00") && s[3] == ':')
+		s = strptime(s, "%z", &tm);
+	else if (strcmp(s, "Z") == 0)
+		s++;
+	t = -tm.tm_gmtoff;
+	t += timegm(&tm);
+	if (s == NULL || *s != '\0' || t < 0)
 		return -EINVAL;
 	*ret = (usec_t)t * USEC_PER_SEC + fraction;
 	return 0;
@@ -271,6 +279,6 @@ usec_t field_time(const struct field *n, const char *key)
 	usec_t at = 0;
 
 	if (s != NULL && parse_time(s, &at) < 0)
-		field_bad(n, key, "\"%s\" is no time in UTC", escape_value(s, buf));
+		field_bad(n, key, "\"%s\" is no time of RFC 3339", escape_value(s, buf));
 	return at;
 }
