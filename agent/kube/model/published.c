@@ -167,9 +167,11 @@ static int read_status(const char *text, cJSON **json, struct field *ret,
 /* Written as text, without an exception. */
 static uint64_t read_amount(const struct field *n, const char *key, enum resource r)
 {
-	if (field_text_is(n, key, "max"))
-		field_bad(n, key, "no limit");
-	return field_text(n, key) != NULL ? field_quantity(n, key, r) : 0;
+	uint64_t amount = field_text(n, key) != NULL ? field_quantity(n, key, r) : 0;
+
+	if (amount >= INT64_MAX)
+		field_bad(n, key, "too large");
+	return amount;
 }
 
 /* A share of 1, exact to a thousandth. */
