@@ -168,11 +168,19 @@ void message_ceiling(struct managed *m, enum resource r)
 	uint64_t to = control_ceiling(&m->control, &m->config->tuning, r, m->host->cpu_milli);
 	uint64_t unratified = control_unratified(&m->control);
 	bool below = r == RESOURCE_MEMORY && unratified < to;
+	char text[256], ceiling[HUMAN_SIZE];
 
 	event_tell(EVENT_CEILING_REACHED, .who = message_who(m), .resource = r,
 		   .to = below ? unratified : to,
 		   .reason = r == RESOURCE_CPU ? REASON_THROTTLED : REASON_MEMORY_GROWTH,
 		   .detail = below ? blocked_reason_text(BLOCKED_UNRATIFIED) : NULL);
+	if (m->pod != NULL) {
+		snprintf(text, sizeof text, "%s needs more %s than %s: %s", pod_container_of(m),
+			 resource_names[r], human_amount(r, below ? unratified : to, ceiling),
+			 below ? blocked_reason_text(BLOCKED_UNRATIFIED)
+			       : "its ceiling (annotation, LimitRange, node or default)");
+		pod_warn(m->pod, "CeilingReached", "Resize", text);
+	}
 }
 
 /* Growth is raised for when it would reach the limit within a second: for a longer time without a
@@ -182,7 +190,7 @@ void message_ceiling(struct managed *m, enum resource r)
 void message_oom(struct managed *m, uint64_t kills)
 {
 	const struct oom_kill *k = &m->control.kill;
-	char detail[192] = "", held[HUMAN_SIZE], use[HUMAN_SIZE], span[HUMAN_SIZE];
+	char detail[192] = "", text[320], held[HUMAN_SIZE], use[HUMAN_SIZE], span[HUMAN_SIZE];
 	const char *by = m->reported.killed_by;
 	uint64_t limit = k->at != 0 ? k->limit : m->control.kernel.mem_max;
 	size_t n;
@@ -205,6 +213,16 @@ void message_oom(struct managed *m, uint64_t kills)
 	}
 	event_tell(EVENT_OOM_KILL, .who = message_who(m), .from = limit,
 		   .detail = detail[0] != '\0' ? detail : NULL, .count = kills);
+	if (m->pod == NULL)
+		return;
+	n = (size_t)snprintf(text, sizeof text, "%s was OOM-killed", pod_container_of(m));
+	if (limit != 0)
+		n += (size_t)snprintf(text + n, sizeof text - n, " at the limit %s",
+				      human_amount(RESOURCE_MEMORY, limit, held));
+	snprintf(text + n, sizeof text - n, "%s%s; its own limit is %s now",
+		 detail[0] != '\0' ? ": " : "", detail,
+		 human_amount(RESOURCE_MEMORY, m->control.kernel.mem_max, use));
+	pod_warn(m->pod, "OOMKilled", "Resize", text);
 }
 
 void message_drift(struct managed *m, enum resource r, const struct drift_facts *f,

@@ -5,6 +5,7 @@
 
 static char reported[EVENT_MESSAGE_SIZE];
 static unsigned lowers_reported;
+static char warned[2][320]; /* Events: at the ceiling, killed */
 
 static void on_event(struct rig *, const struct event_record *e, const char *message)
 {
@@ -12,6 +13,14 @@ static void on_event(struct rig *, const struct event_record *e, const char *mes
 		return;
 	snprintf(reported, sizeof reported, "%s", message);
 	lowers_reported += strstr(message, "external writer") != NULL;
+}
+
+static void on_warning(const struct pod *, const char *reason, const char *, const char *text)
+{
+	if (strcmp(reason, "CeilingReached") == 0)
+		snprintf(warned[0], sizeof warned[0], "%s", text);
+	if (strcmp(reason, "OOMKilled") == 0)
+		snprintf(warned[1], sizeof warned[1], "%s", text);
 }
 
 static struct rig_container *app_of(struct rig *r)
@@ -44,6 +53,8 @@ static uint64_t grown(struct rig *r, enum cgroup_driver driver)
 	reported[0] = '\0';
 	lowers_reported = 0;
 	r->reported = on_event;
+	r->daemon->pods.hooks.warn = on_warning;
+	memset(warned, 0, sizeof warned);
 	app->anon_bytes = 20 * MIB;
 	rig_pod_put(r, p);
 	rig_reflex(r, 20, step_idle);
@@ -193,6 +204,21 @@ static void test_killed_while_late(usec_t late)
 	rig_close(&r);
 }
 
+/* It needs more than its ceiling: an Event says so, once. */
+static void test_ceiling(void)
+{
+	struct rig r;
+
+	grown(&r, DRIVER_CGROUPFS);
+	CHECK_STR(warned[0], "");
+	app_of(&r)->unit->anon_bytes = 252 * MIB;
+	rig_reflex(&r, 20, step_idle);
+	CHECK_STR(warned[0], "app needs more memory than 256 MiB: its ceiling (annotation, "
+			     "LimitRange, node or default)");
+	CHECK_EQ(r.events[EVENT_CEILING_REACHED], 1);
+	rig_close(&r);
+}
+
 /* The kubelet writes the pod's limit, and the pod is full: what the container used counts. */
 static void test_pod_lowered(void)
 {
@@ -209,6 +235,10 @@ static void test_pod_lowered(void)
 		     "at the limit 96.00Mi, processes: 1 (an external writer had lowered the pod's "
 		     "memory.max from ") != NULL);
 	CHECK(strstr(reported, "113 MiB in use") != NULL);
+	CHECK_STR(warned[1],
+		  "app was OOM-killed at the limit 96 MiB: an external writer had lowered "
+		  "the pod's memory.max from 288 MiB; 113 MiB in use; its own limit is "
+		  "256 MiB now");
 	next = successor(&r, true);
 	CHECK(next >= 213 && next < 230);
 	rig_close(&r);
@@ -324,5 +354,6 @@ int main(void)
 	test_kill_unseen();
 	test_not_the_writers();
 	test_pod_lowered();
+	test_ceiling();
 	return check_result();
 }
