@@ -151,6 +151,8 @@ enum state_reason managed_reason(const struct managed *m)
 		return m->reason;
 	if (m->paused)
 		return STATE_OPERATOR;
+	if (runs && !m->host->cg.writable && m->control.rule.mode != MODE_OFF)
+		return STATE_CGROUP_READ_ONLY;
 	if (runs && !m->originals.saved && m->control.rule.mode != MODE_OFF)
 		return STATE_NOT_RECORDED;
 	if (m->pod != NULL && m->pod->error != NULL && m->container.annotated)

@@ -22,7 +22,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 /* --- the operations of the control API */
@@ -428,14 +427,6 @@ static int on_report(void *ctx, const char *path, char **ret)
 	return *ret != NULL ? 0 : -ENOMEM;
 }
 
-/* Root needs no capability to write limit files; a read-only mount matters. */
-static bool cgroup_writable(const struct host *host)
-{
-	struct statvfs fs;
-
-	return fstatvfs(host->root, &fs) == 0 && !(fs.f_flag & ST_RDONLY);
-}
-
 static void on_probe(void *ctx, struct probe_input *in)
 {
 	const struct serve *s = ctx;
@@ -456,7 +447,7 @@ static void on_probe(void *ctx, struct probe_input *in)
 		.units_listed = s->units->pid1->listed,
 		.systemd_lost = !s->units->pid1->connected && !s->units->pid1->absent &&
 				s->host->unsupported == NULL,
-		.cgroup_writable = s->host->unsupported == NULL && cgroup_writable(s->host),
+		.cgroup_writable = s->host->unsupported == NULL && s->host->cg.writable,
 		.dry_run = s->host->unsupported != NULL ||
 			   s->config->kubernetes.highest_mode == MODE_OFF,
 		.kernel_old = s->host->cg.kernel_old,

@@ -206,6 +206,8 @@ const struct state_row state_rows[STATE_REASON_COUNT] = {
 		"see the log of the container runtime", true},
 	[STATE_DESCRIPTORS] = {"descriptors-low", UNIT_WAITING,
 		"vscaled has few file descriptors left; raise LimitNOFILE", NULL, false},
+	[STATE_CGROUP_READ_ONLY] = {"cgroup-read-only", UNIT_WAITING,
+		"the cgroup tree is mounted read-only for vscaled", "mount it for writing (DaemonSet: /sys/fs/cgroup)", true},
 	[STATE_NOT_RECORDED] = {"not-recorded", UNIT_WAITING, "its original values are not on disk yet",
 		"make the state directory writable, and free space there", true},
 	[STATE_NAMESPACES_UNREAD] = {"namespaces-unread", UNIT_WAITING,

@@ -216,6 +216,24 @@ static uint64_t memory_after_a_kill(bool pod_was_full)
 	return max;
 }
 
+/* What makes the node useless is the reason of each of its containers. */
+static void test_read_only_tree(void)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	const struct managed *m;
+
+	rig_pod_put(&r, p);
+	rig_reflex(&r, 30, burn_little);
+	m = pods_of(&r, "default/web-0/app");
+	CHECK_EQ(managed_reason(m), STATE_SIZING);
+	r.daemon->host.cg.writable = false;
+	CHECK_EQ(managed_reason(m), STATE_CGROUP_READ_ONLY);
+	rig_run(&r, 40, pods_burn_20);
+	CHECK_EQ(r.events[EVENT_UNIT_WAITING], 2); /* app and side */
+	rig_close(&r);
+}
+
 static void test_kill_in_a_full_pod(void)
 {
 	CHECK_EQ(memory_after_a_kill(false), 64 * MIB);
@@ -286,6 +304,7 @@ int main(void)
 	test_own_cpus();
 	test_history_of_a_workload();
 	test_kill_in_a_full_pod();
+	test_read_only_tree();
 	test_recommendation();
 	return check_result();
 }
