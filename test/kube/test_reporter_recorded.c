@@ -431,8 +431,19 @@ static void test_resources_named(void)
 		{"", 0},
 	};
 
+	/* Names of quotas and policies are others' words. */
+	static const char *const limits[] = {
+		"pods \"b\" is forbidden: exceeded quota: mem-cpu-demo, requested: "
+		"limits.memory=1Gi, "
+		"used: limits.memory=1Gi, limited: limits.memory=1Gi",
+		"pods \"b\" is forbidden: ValidatingAdmissionPolicy 'cpu-and-memory' with binding "
+		"'cpu' denied request: at most 1Gi of memory",
+	};
+
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		CHECK_EQ(reporter_resources_named(rows[i].text), rows[i].named);
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
+		CHECK_EQ(reporter_refusal_of(limits[i]).resources, RESOURCES_MEMORY);
 }
 
 int main(void)

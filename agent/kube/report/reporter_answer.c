@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define POLICY "ValidatingAdmissionPolicy '"
+
 /* First row that matches. Texts are of kube-apiserver 1.33 to 1.36; NULL matches everything. Only
  * their beginnings are compared: what follows may be a tenant's. */
 static const struct {
@@ -14,7 +16,7 @@ static const struct {
 } rows[] = {
 	{200, 299, NULL, NULL, REPORT_ANSWER_OK},
 	{400, 599, NULL, "admission webhook \"", REPORT_ANSWER_REFUSED}, /* any status it likes */
-	{401, 422, NULL, "ValidatingAdmissionPolicy '", REPORT_ANSWER_REFUSED},
+	{401, 422, NULL, POLICY, REPORT_ANSWER_REFUSED},
 	{401, 401, NULL, NULL, REPORT_ANSWER_FAILED},
 	/* User "x" cannot patch resource "pods/resize" in API group "" in the namespace "y" */
 	{403, 403, NULL, "User \"", REPORT_ANSWER_FORBIDDEN},
@@ -89,10 +91,25 @@ uint32_t reporter_resources_named(const char *text)
 	return found;
 }
 
+/* What stands behind the name of a quota or policy, which may be that of a resource; NULL: the text
+ * does not begin with start. */
+static const char *behind_name(const struct kube_status *s, const char *start, const char *end)
+{
+	const char *reason = reason_of(s->message);
+
+	return starts_with(reason, start) ? strstr(reason, end) : NULL;
+}
+
+static const char *counted_by_quota(const struct kube_status *s)
+{
+	return behind_name(s, "exceeded quota: ", ", requested: ");
+}
+
 /* RESOURCES_* that the causes or the text name; 0: none of them. */
 static uint32_t resources_of(const struct kube_status *s)
 {
-	uint32_t found = reporter_resources_named(reason_of(s->message));
+	const char *text = counted_by_quota(s) ?: behind_name(s, POLICY, " denied request: ");
+	uint32_t found = reporter_resources_named(text ?: reason_of(s->message));
 
 	for (uint32_t i = 0; i < s->cause_count; i++)
 		found |= reporter_resources_named(s->cause[i].field);
@@ -103,8 +120,7 @@ static uint32_t resources_of(const struct kube_status *s)
  * what it counts: "exceeded quota: q, requested: requests.cpu=900m, used: ..., limited: ...". */
 static bool is_about_requests(const struct kube_status *s)
 {
-	const char *quota = strstr(reason_of(s->message), "exceeded quota: ");
-	const char *counted = quota != NULL ? strstr(quota, ", requested: ") : NULL;
+	const char *counted = counted_by_quota(s);
 
 	for (uint32_t i = 0; i < s->cause_count; i++)
 		if (strcmp(s->cause[i].reason, "NodeCapacity") == 0)
