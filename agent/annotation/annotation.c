@@ -242,6 +242,8 @@ static int only_keys(const struct field *n, const char *const *keys)
 		if (keys[i] == NULL)
 			return field_bad(n, NULL, "\"%s\" is unknown or not supported",
 					 escape_value(j->string, buf));
+		if (cJSON_GetObjectItemCaseSensitive(n->json, j->string) != j)
+			return field_bad(n, j->string, "twice");
 	}
 	return 0;
 }

@@ -252,6 +252,8 @@ static const struct {
 	 "vscaled.dev/policy: containerPolicies[0].mode: allowed: Auto, Off"},
 	{{AUTO, {"policy", CP("{\"containerName\":\"a\",\"minAllowed\":{\"cpu\":\"x\"}}")}},
 	 "vscaled.dev/policy: containerPolicies[0].minAllowed.cpu: \"x\" is not a quantity"},
+	{{AUTO, {"policy", CP("{\"containerName\":\"a\",\"mode\":\"Off\",\"mode\":\"Auto\"}")}},
+	 "vscaled.dev/policy: containerPolicies[0].mode: twice"},
 	{{AUTO, {"policy", CP("{\"containerName\":\"a\",\"minAllowed\":{\"gpu\":\"1\"}}")}},
 	 "vscaled.dev/policy: containerPolicies[0].minAllowed: \"gpu\" is unknown or not "
 	 "supported"},
