@@ -200,6 +200,10 @@ static void test_texts_of_others(void)
 		 STATUS(403,
 			"pods \\\"b\\\" is forbidden: ValidatingAdmissionPolicy 'p' with binding "
 			"'p' denied request: User \\\"u\\\" cannot patch resource")},
+		/* Details as a webhook writes them. */
+		{404, "{\"kind\":\"Status\",\"code\":404,\"message\":\"admission webhook \\\"x\\\" "
+		      "denied "
+		      "the request: no such team\",\"details\":{\"retryAfterSeconds\":-1}}"},
 		{401, POLICY(401)},
 		{413, POLICY(413)},
 	};

@@ -84,7 +84,8 @@ void kube_decode_status(const char *text, size_t len, struct kube_status *ret)
 	root = field_root(json, &err);
 	if (r == 0)
 		r = decode_status(&root, &s);
-	if (r == 0)
+	/* A webhook writes details as it likes: a fault in them does not cost the text. */
+	if (r == 0 || s.message[0] != '\0')
 		*ret = s;
 	else
 		plain_message(text, len, ret);
