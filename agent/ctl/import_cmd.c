@@ -13,7 +13,8 @@
 #include <string.h>
 
 #define GET_HINT "make it with: kubectl get vpacheckpoints,vpa -A -o json"
-/* VPA puts the reference at the nearest midnight; clocks differ. */
+/* VPA puts the reference at the midnight nearest to a sample, or for memory to the end of its
+ * window, which is a day later; clocks differ. */
 #define AHEAD_MAX_USEC USEC_PER_DAY
 /* Room for one more record with all buckets used. */
 #define RECORD_BYTES (16 * KIB)
@@ -81,7 +82,7 @@ static const char *fault_of(const struct import *i, const struct vpa_saved *s,
 	}
 	if (s->history.last_real > latest)
 		return "lastSampleStart is in the future; check this host's clock";
-	for (int r = 0; r < RESOURCE_COUNT; r++)
+	for (int r = 0; r < RESOURCE_COUNT; r++, latest += USEC_PER_DAY)
 		if (s->history.histogram[r].reference_usec > (int64_t)latest)
 			return "referenceTimestamp is in the future; check this host's clock";
 	return NULL;

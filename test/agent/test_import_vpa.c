@@ -480,6 +480,13 @@ static void test_refused(void)
 	c = good;
 	c.cpu.reference_usec = (int64_t)(now + 2 * USEC_PER_DAY);
 	refused(&c, "referenceTimestamp is in the future; check this host's clock\n");
+	c = good;
+	c.memory.reference_usec = (int64_t)(now + 3 * USEC_PER_DAY);
+	refused(&c, "referenceTimestamp is in the future; check this host's clock\n");
+	/* VPA's first day: the midnight that is nearest to the end of memory's first window. */
+	c.memory.reference_usec = (int64_t)(now + 36 * USEC_PER_HOUR);
+	write_input(&c, true);
+	CHECK_EQ(RUN(), CTL_OK);
 }
 
 static void write_text(const char *text)
