@@ -155,7 +155,9 @@ static const struct row good[] = {
 	 "\"kubernetes.io/config.hash\":\"aaaaaaaa-ede0-4ddc-b896-98a32314e7f2\","
 	 "\"kubernetes.io/config.mirror\":\"aaaaaaaa-ede0-4ddc-b896-98a32314e7f2\"",
 	 "cgroup=" UID " "},
-	{"\"other/key\":\"x\"", "\"kubernetes.io/config.hash\":\"../../x\"", NULL},
+	{"\"other/key\":\"x\"",
+	 "\"kubernetes.io/config.hash\":\"../x\",\"kubernetes.io/config.mirror\":\"../x\"",
+	 "cgroup=" UID " "},
 	/* the workload */
 	{"\"pod-template-hash\":\"7d9c4\"", "\"x\":\"y\"", "workload=web-7d9c4 "},
 	{"\"pod-template-hash\":\"7d9c4\"", "\"pod-template-hash\":\"d9c4\"",

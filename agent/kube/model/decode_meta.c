@@ -134,15 +134,13 @@ static bool is_marked_by_vpa(const struct field *annotations)
 
 /* The kubelet names a static pod's cgroup by the hash of its manifest. Any user may set these
  * annotations: they are used only where they agree and have the form of a hash, which no other
- * pod's uid has. */
+ * pod's uid has; a pod with others is read all the same, since its requests count. */
 static int read_static(const struct field *annotations, struct kube_pod *p)
 {
 	const char *hash = field_text(annotations, CONFIG_HASH);
 	const char *mirror = field_text(annotations, MIRROR);
 
 	p->mirror = mirror != NULL;
-	if (hash != NULL && !kube_is_uid(hash))
-		return field_bad(annotations, CONFIG_HASH, "not valid as part of a path");
 	if (hash == NULL || mirror == NULL || strcmp(hash, mirror) != 0 ||
 	    strlen(hash) != HASH_LENGTH || strspn(hash, "0123456789abcdef") != HASH_LENGTH)
 		hash = p->uid;
