@@ -312,7 +312,7 @@ int cg_parse_psi(const char *text, size_t len, struct cg_psi *ret)
 	uint64_t total[ARRAY_SIZE(names)] = {0};
 	uint32_t seen = 0;
 
-	if (len > 0 && !text_valid(text, len))
+	if (!text_valid(text, len))
 		return -EBADMSG;
 	for (const char *p = text; p < end; p++) {
 		uint32_t line = 0;
@@ -329,7 +329,7 @@ int cg_parse_psi(const char *text, size_t len, struct cg_psi *ret)
 		seen |= 1u << line;
 	}
 	if (!(seen & 1))
-		return -ENODATA;
+		return -EBADMSG;
 	*ret = (struct cg_psi){.some_usec = total[0], .full_usec = total[1]};
 	return 0;
 }

@@ -319,9 +319,6 @@ static void test_psi(void)
 	CHECK_EQ(cg_parse_psi(S(SOME "half avg10=0.00 total=x\n" FULL), &p), 0);
 	CHECK(p.some_usec == 777 && p.full_usec == 55);
 	CHECK_BAD(cg_parse_psi, struct cg_psi, bad);
-	/* What is absent costs no other file of the cgroup. */
-	CHECK_EQ(cg_parse_psi(S(""), &p), -ENODATA);
-	CHECK_EQ(cg_parse_psi(S(FULL), &p), -ENODATA);
 }
 
 static void test_state(void)
