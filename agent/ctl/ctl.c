@@ -245,6 +245,7 @@ static int take_price(struct ctl *c, const struct option_info *o, const char *ar
 /* clang-format off */
 static const struct option_info option_infos[] = {
 	{"output",            'o', "FORMAT",  OPTION_OUTPUT,    take_output, 0, 0, 0, 0, "-o: table, wide, json or yaml; report: also csv or patch; record dump: csv; backtest, history: html"},
+	{"output-dir",        0,   "DIR",     OPTION_SHEET,     TEXT(output_dir),     "report -o patch: a file for each workload there, and kustomization.yaml"},
 	{"namespace",         'n', "NS",      OPTION_NAMESPACE, TEXT(namespace),      "-n: list only the containers of a namespace"},
 	{"all-namespaces",    'A', "",        OPTION_NAMESPACE, FLAG(all_namespaces), "-A: list those of every namespace, and units (default)"},
 	{"all",               0,   "",        OPTION_ALL,       FLAG(all),            "restore everything"},
@@ -505,6 +506,8 @@ static const char *misuse(const struct ctl *c, const struct ctl_command *k, unsi
 {
 	if (seen & ~k->options)
 		return "takes no such option";
+	if (c->output_dir && c->output != OUTPUT_PATCH)
+		return "takes --output-dir with -o patch alone";
 	if (c->namespace && c->all_namespaces)
 		return "takes a namespace or all of them, not both";
 	if (c->argument_count < k->argument_min)

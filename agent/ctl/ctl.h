@@ -42,6 +42,7 @@ struct ctl {
 	const char *root;        /* prefix of every host path that doctor checks; "" */
 	const char *namespace;   /* list: of this one alone; NULL: everything */
 	enum ctl_output output;
+	const char *output_dir; /* of report -o patch; NULL: the patches are printed */
 	bool all;
 	bool all_namespaces;
 	bool force;
@@ -93,7 +94,7 @@ enum ctl_option_bit {
 	OPTION_WIDE = 1 << 3,   /* ... and wide */
 	OPTION_NAMESPACE = 1 << 4,
 	OPTION_BACKTEST = 1 << 5, /* cpus and seed */
-	OPTION_SHEET = 1 << 6,    /* csv and patch */
+	OPTION_SHEET = 1 << 6,    /* csv and patch, output-dir */
 	OPTION_VERIFY = 1 << 7,
 	OPTION_TOP = 1 << 8,  /* sort, delay, count */
 	OPTION_PAGE = 1 << 9, /* html */

@@ -6,10 +6,14 @@
 #include "agent/ctl/client.h"
 #include "policy/base/quantity.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* What a row has of each resource: the highest of its pods. */
 static const char *const highest_keys[] = {"request", "limit",  "use_p50", "use_p95", "use_max",
@@ -452,16 +456,18 @@ static int read_daemon(const struct ctl *c, cJSON *all)
 
 static int print_report(const struct ctl *c, cJSON *report)
 {
+	int r = CTL_OK;
+
 	if (c->output == OUTPUT_JSON || c->output == OUTPUT_YAML)
 		return json_print(c, report);
 	if (c->output == OUTPUT_CSV)
 		report_csv(c, report);
 	else if (c->output == OUTPUT_PATCH)
-		report_patch(c, report);
+		r = report_patch(c, report);
 	else
 		report_table(c, report);
 	cJSON_Delete(report);
-	return CTL_OK;
+	return r;
 }
 
 int ctl_report(const struct ctl *c)
@@ -834,8 +840,9 @@ static const char *stay_of(const cJSON *row, enum resource r, uint64_t aim, uint
 }
 
 /* The request that is worth a change: 10 % off, and below the target only where no more is allowed.
- */
-static struct template_change change_of(const cJSON *row, enum resource r)
+ * all: also one that stays, as it is: a file takes the place of that of an earlier run, whose sizes
+ * the pods have by now, and without it the template's own would come back. */
+static struct template_change change_of(const cJSON *row, enum resource r, bool all)
 {
 	const cJSON *o = json_object(row, resource_names[r]);
 	uint64_t request = json_amount(o, "request"), limit = json_amount(o, "original"), aim;
@@ -849,15 +856,23 @@ static struct template_change change_of(const cJSON *row, enum resource r)
 		limit = request;
 	aim = aim_of(row, r, limit);
 	if (aim == VIEW_NONE || aim == LIMIT_MAX)
-		return ret;
-	aim = allowed(row, o, aim, request);
-	if (MAX(request, aim) - MIN(request, aim) <= request / 10)
-		return ret;
-	if (r == RESOURCE_MEMORY)
-		aim = MIN(round_up(aim, MIB), json_amount(o, "max"));
-	ret.stays = stay_of(row, r, aim, limit);
-	ret.set = ret.stays == NULL;
-	ret.limit = ret.set && (is_guaranteed(row) || (limit != VIEW_NONE && aim > limit));
+		aim = request;
+	else
+		aim = allowed(row, o, aim, request);
+	if (MAX(request, aim) - MIN(request, aim) > request / 10) {
+		if (r == RESOURCE_MEMORY)
+			aim = MIN(round_up(aim, MIB), json_amount(o, "max"));
+		ret.stays = stay_of(row, r, aim, limit);
+		ret.set = ret.stays == NULL;
+	}
+	if (!ret.set) {
+		if (!all || request == 0)
+			return ret;
+		aim = request;
+		ret.set = true;
+	}
+	ret.limit = is_guaranteed(row) ||
+		    (limit != VIEW_NONE && (aim > limit || (all && aim == limit)));
 	if (r == RESOURCE_CPU)
 		quantity_format_cpu(aim, ret.request, sizeof ret.request);
 	else
@@ -872,58 +887,91 @@ static bool same_workload(const cJSON *a, const cJSON *b)
 	       strcmp(json_text(a, "owner"), json_text(b, "owner")) == 0;
 }
 
-static void put_head(const struct ctl *c, const cJSON *row, const struct owner *owner, int *ret_in)
+static void put_head(FILE *f, const cJSON *row, const struct owner *owner, int *ret_in)
 {
 	int in = 2;
 
-	fprintf(c->out,
+	fprintf(f,
 		"---\napiVersion: %s\nkind: %s\nmetadata:\n  name: \"%s\"\n  namespace: \"%s\"\n"
 		"spec:\n",
 		owner->api, owner->kind, json_text(row, "workload"), json_text(row, "namespace"));
 	for (size_t i = 0; i < ARRAY_SIZE(owner->path) && owner->path[i] != NULL; i++, in += 2)
-		fprintf(c->out, "%*s%s:\n", in, "", owner->path[i]);
-	fprintf(c->out, "%*scontainers:\n", in, "");
+		fprintf(f, "%*s%s:\n", in, "", owner->path[i]);
+	fprintf(f, "%*scontainers:\n", in, "");
 	*ret_in = in;
 }
 
-static void put_change(const struct ctl *c, const cJSON *row, const struct template_change *changes,
-		       int in)
+static void put_change(FILE *f, const cJSON *row, const struct template_change *changes, int in)
 {
 	bool limits = changes[RESOURCE_CPU].limit || changes[RESOURCE_MEMORY].limit;
 
-	fprintf(c->out, "%*s- name: \"%s\"\n%*s  resources:\n%*s    requests:\n", in, "",
+	fprintf(f, "%*s- name: \"%s\"\n%*s  resources:\n%*s    requests:\n", in, "",
 		json_text(row, "container"), in, "", in, "");
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		if (changes[r].set)
-			fprintf(c->out, "%*s      %s: %s\n", in, "", resource_names[r],
+			fprintf(f, "%*s      %s: %s\n", in, "", resource_names[r],
 				changes[r].request);
 	if (limits)
-		fprintf(c->out, "%*s    limits:\n", in, "");
+		fprintf(f, "%*s    limits:\n", in, "");
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		if (changes[r].limit)
-			fprintf(c->out, "%*s      %s: %s\n", in, "", resource_names[r],
+			fprintf(f, "%*s      %s: %s\n", in, "", resource_names[r],
 				changes[r].request);
 }
 
-void report_patch(const struct ctl *c, const cJSON *report)
+#define PATCH_MARK "# A size of vscalectl report; its next run replaces this file.\n"
+
+/* A file of the directory, to be written; NULL: the error has been printed. */
+static FILE *open_marked(const struct ctl *c, const char *name)
 {
-	const cJSON *rows = cJSON_GetObjectItemCaseSensitive(report, "rows");
+	char path[PATH_MAX + NAME_MAX], line[sizeof PATCH_MARK] = "";
+	FILE *f;
+	int fd;
+
+	snprintf(path, sizeof path, "%s/%s", c->output_dir, name);
+	errno = EINVAL;
+	fd = strchr(name, '/') == NULL ? open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666)
+				       : -1;
+	f = fd >= 0 ? fdopen(fd, "r+") : NULL;
+	if (f == NULL) {
+		ctl_fail(c, CTL_ERROR, NULL, "%s: %s", path, strerror(errno));
+		return NULL;
+	}
+	if (fgets(line, sizeof line, f) == NULL || strcmp(line, PATCH_MARK) == 0) {
+		rewind(f);
+		if (ftruncate(fd, 0) == 0 && fputs(PATCH_MARK, f) >= 0)
+			return f;
+	}
+	fclose(f);
+	ctl_fail(c, CTL_ERROR, "move it away, or name another directory",
+		 "%s was not written by vscalectl report", path);
+	return NULL;
+}
+
+static void put_stays(const struct ctl *c, const cJSON *row, const struct template_change *changes)
+{
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (changes[r].stays != NULL)
+			fprintf(c->out, "# %s/%s, container %s: the %s request stays: %s.\n",
+				json_text(row, "namespace"), json_text(row, "workload"),
+				json_text(row, "container"), resource_names[r], changes[r].stays);
+}
+
+/* list: of the files, one for each workload; NULL: all goes to c->out. */
+static int put_patches(const struct ctl *c, const cJSON *rows, FILE *list)
+{
 	const cJSON *row, *last = NULL;
+	char name[NAME_MAX];
+	FILE *f = c->out;
 	int in = 0;
 
 	cJSON_ArrayForEach (row, rows) {
 		const struct template_change changes[RESOURCE_COUNT] = {
-			[RESOURCE_CPU] = change_of(row, RESOURCE_CPU),
-			[RESOURCE_MEMORY] = change_of(row, RESOURCE_MEMORY)};
+			[RESOURCE_CPU] = change_of(row, RESOURCE_CPU, list != NULL),
+			[RESOURCE_MEMORY] = change_of(row, RESOURCE_MEMORY, list != NULL)};
 		const struct owner *owner = owner_of(row);
 
-		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-			if (changes[r].stays != NULL)
-				fprintf(c->out,
-					"# %s/%s, container %s: the %s request stays: %s.\n",
-					json_text(row, "namespace"), json_text(row, "workload"),
-					json_text(row, "container"), resource_names[r],
-					changes[r].stays);
+		put_stays(c, row, changes);
 		if (!changes[RESOURCE_CPU].set && !changes[RESOURCE_MEMORY].set)
 			continue;
 		if (owner == NULL) {
@@ -932,9 +980,38 @@ void report_patch(const struct ctl *c, const cJSON *report)
 				json_text(row, "owner"));
 			continue;
 		}
+		if (!same_workload(last, row) && list != NULL) {
+			if (f != c->out)
+				fclose(f);
+			snprintf(name, sizeof name, "%s_%s_%s.yaml", json_text(row, "namespace"),
+				 owner->kind, json_text(row, "workload"));
+			fprintf(list, "- path: %s\n", name);
+			f = open_marked(c, name);
+			if (f == NULL)
+				return CTL_ERROR;
+		}
 		if (!same_workload(last, row))
-			put_head(c, row, owner, &in);
+			put_head(f, row, owner, &in);
 		last = row;
-		put_change(c, row, changes, in);
+		put_change(f, row, changes, in);
 	}
+	return f == c->out || fclose(f) == 0 ? CTL_OK : CTL_ERROR;
+}
+
+int report_patch(const struct ctl *c, const cJSON *report)
+{
+	const cJSON *rows = cJSON_GetObjectItemCaseSensitive(report, "rows");
+	FILE *list;
+	int r;
+
+	if (c->output_dir == NULL)
+		return put_patches(c, rows, NULL);
+	if (mkdir(c->output_dir, 0777) < 0 && errno != EEXIST)
+		return ctl_fail(c, CTL_ERROR, NULL, "%s: %s", c->output_dir, strerror(errno));
+	list = open_marked(c, "kustomization.yaml");
+	if (list == NULL)
+		return CTL_ERROR;
+	fputs("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n", list);
+	r = put_patches(c, rows, list);
+	return fclose(list) == 0 ? r : CTL_ERROR;
 }

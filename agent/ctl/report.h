@@ -20,5 +20,6 @@ cJSON *report_sum(const struct ctl *c, const cJSON *all);
 
 void report_table(const struct ctl *c, const cJSON *report);
 void report_csv(const struct ctl *c, const cJSON *report);
-/* Strategic merge patches, one for each workload with a request that is 10 % off its target. */
-void report_patch(const struct ctl *c, const cJSON *report);
+/* Strategic merge patches, one for each workload with a request that is 10 % off its target; to
+ * c->output_dir, if it is given. Returns an exit status; an error has been printed. */
+int report_patch(const struct ctl *c, const cJSON *report);

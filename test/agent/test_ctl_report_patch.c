@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscalectl report -o patch: requests and limits for the workloads' templates. */
 #include "test/agent/report_answers.h"
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Owned. */
 static char *patch_of(const char *text)
@@ -209,8 +211,63 @@ static void test_patch_unknown_class(void)
 	free(patch);
 }
 
+#define WEB_FILE "shop_Deployment_web.yaml"
+
+/* A file for each workload, replaced by the next run, which keeps what stays. A file that it has
+ * not written, and a name that leaves the directory, are errors. */
+static void test_directory(void)
+{
+	static const struct {
+		const char *answer, *foreign; /* written by another before */
+		int want;
+		const char *file, *text;
+	} cases[] = {
+		{two_nodes, NULL, CTL_OK, WEB_FILE, "cpu: 100m\n            memory: 1Mi\n"},
+		{two_nodes, NULL, CTL_OK, "kustomization.yaml",
+		 "kind: Component\npatches:\n- path: infra_DaemonSet_log.yaml\n- path: " WEB_FILE},
+		{NODE("n", WEB("web-0", "\"request\":100,\"target\":105",
+			       "\"request\":1048576,\"target\":8388608") "\"oom_kills\":0}"),
+		 NULL, CTL_OK, WEB_FILE, "cpu: 100m\n            memory: 8Mi\n"},
+		{NODE("n", WEB("web-0", "\"request\":100,\"limit\":200,\"original\":100",
+			       "") "\"qos_class\":\"Burstable\"}"),
+		 NULL, CTL_OK, WEB_FILE, "          limits:\n            cpu: 100m\n"},
+		{two_nodes, WEB_FILE, CTL_ERROR, WEB_FILE, "mine"},
+		{NODE("n", "{\"namespace\":\"../x\",\"workload\":\"w\",\"owner\":\"Deployment\","
+			   "\"container\":\"c\",\"cpu\":{\"request\":1}}"),
+		 NULL, CTL_ERROR, "kustomization.yaml", "../x"},
+		{two_nodes, "kustomization.yaml", CTL_ERROR, "kustomization.yaml", "mine"},
+	};
+	char dir[] = "/tmp/vscaled-patches-XXXXXX", path[128], text[1024];
+
+	CHECK(mkdtemp(dir) != NULL && chdir(dir) == 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		OWN(drop_json) cJSON *report = summed(cases[i].answer, NULL);
+		OWN(drop_free) char *said = NULL;
+		size_t size;
+		struct ctl c = {
+			.out = stdout, .err = open_memstream(&said, &size), .output_dir = "sizes"};
+		FILE *f;
+
+		snprintf(path, sizeof path, "sizes/%s", cases[i].foreign ? cases[i].foreign : "");
+		f = cases[i].foreign != NULL ? fopen(path, "we") : NULL;
+		CHECK(f == NULL || (fputs("mine", f) >= 0 && fclose(f) == 0));
+		CHECK_EQ(report_patch(&c, report), cases[i].want);
+		fclose(c.err);
+		CHECK_EQ(said[0] != '\0', cases[i].want == CTL_ERROR);
+		snprintf(path, sizeof path, "sizes/%s", cases[i].file);
+		f = fopen(path, "re");
+		CHECK(f != NULL);
+		text[fread(text, 1, sizeof text - 1, f)] = '\0';
+		fclose(f);
+		CHECK(strstr(text, cases[i].text) != NULL);
+	}
+	snprintf(text, sizeof text, "rm -r %s", dir);
+	CHECK_EQ(system(text), 0);
+}
+
 int main(void)
 {
+	test_directory();
 	test_patch();
 	test_patch_above_limit();
 	test_patch_guaranteed();
