@@ -19,7 +19,8 @@ usage()
 	  vscaled-VERSION-ARCH.spdx.json       the packages in the image and their versions
 	  kubectl-vscaled-VERSION.tar.gz, vscaled.yaml  the plugin for krew; the files will be at URL
 	                                       (default https://vscaled.dev/releases/VERSION)
-	  install.yaml, kubectl-vscaled        manifests (recommend-only) and the plugin of kubectl
+	  install.yaml, kubectl-vscaled        manifests (recommend-only) and the plugin of kubectl,
+  kubectl_complete-vscaled             and its completion
 	  SHA256SUMS                           of all these
 	The same commit gives the same bytes: --verify makes all of it once more from a clone in another
 	folder, with another umask and time zone, and names each file that differs (exit status 1). Each package is checked by lintian, where the suite is trixie.
@@ -189,8 +190,10 @@ if [ -n "$image" ]; then
 	made "chart and plugin" cluster
 fi
 git show "$commit":agent/deploy/install.yaml >"$out/install.yaml"
-git show "$commit":agent/ctl/kubectl-vscaled >"$out/kubectl-vscaled"
-chmod +x "$out/kubectl-vscaled"
+for program in kubectl-vscaled kubectl_complete-vscaled; do
+	git show "$commit":agent/ctl/$program >"$out/$program"
+	chmod +x "$out/$program"
+done
 (cd "$out" && sha256sum -- * >SHA256SUMS)
 [ -z "$verify" ] || made "the second run" again
 echo "release: in $out:"
