@@ -205,7 +205,7 @@ const struct ctl_command ctl_commands[] = {
 	{"doctor",       "",            "what this host lacks, and how to provide it",             OPTION_OUTPUT,               0, 0, ctl_doctor},
 	{"config check", "[FILE]",      "whether a configuration is valid",                     0,                           0, 1, ctl_config_check},
 	{"config show",  "",            "the configuration in effect",                          OPTION_OUTPUT,               0, 0, ctl_config_show},
-	{"backtest",     "FILE...",     "what each policy would have cost on recorded use",     OPTION_OUTPUT | OPTION_BACKTEST | OPTION_PAGE, 1, INT_MAX, start_backtest},
+	{"backtest",     "FILE...",     "what each policy would have cost on recorded use: CSV, or answers of Prometheus",     OPTION_OUTPUT | OPTION_BACKTEST | OPTION_PAGE, 1, INT_MAX, start_backtest},
 	{"history",      "NAME",        "use and limits of the last hours as charts; --verify: check the stored history", OPTION_OUTPUT | OPTION_VERIFY | OPTION_RECORDING | OPTION_PAGE, 0, 1, ctl_history},
 	{"record dump",  "[NAME]",      "contents of the flight recorder: all containers, or each record of one", OPTION_OUTPUT | OPTION_RECORDING | OPTION_CSV, 0, 1, ctl_record_dump},
 	{"record replay", "[NAME]",     "repeat the recorded calls of the laws, and compare the decisions", OPTION_OUTPUT | OPTION_RECORDING, 0, 1, ctl_record_replay},
@@ -302,12 +302,19 @@ int ctl_version(const struct ctl *c)
 	return CTL_OK;
 }
 
+/* Of one command, where it is named. */
 int ctl_help(const struct ctl *c)
 {
+	const struct ctl_command *about = c->help ? c->about : NULL;
 	char left[64];
 
-	fprintf(c->out, "vscalectl COMMAND [OPTIONS]\n\nCommands\n");
-	for (const struct ctl_command *k = c->commands; k->name != NULL; k++) {
+	fprintf(c->out, "vscalectl %s %s%s[OPTIONS]\n\n", about ? about->name : "COMMAND",
+		about ? about->arguments : "", about && about->arguments[0] != '\0' ? " " : "");
+	if (about)
+		fprintf(c->out, "  %s\n", about->summary);
+	else
+		fprintf(c->out, "Commands\n");
+	for (const struct ctl_command *k = c->commands; !about && k->name != NULL; k++) {
 		snprintf(left, sizeof(left), "%s %s", k->name, k->arguments);
 		fprintf(c->out, "  %-24s %s\n", left, k->summary);
 	}
@@ -315,6 +322,8 @@ int ctl_help(const struct ctl *c)
 	for (size_t i = 0; i < ARRAY_SIZE(option_infos); i++) {
 		const struct option_info *o = &option_infos[i];
 
+		if (about && o->option != 0 && !(about->options & o->option))
+			continue;
 		snprintf(left, sizeof(left), "--%s %s", o->name, o->argument);
 		fprintf(c->out, "  %-24s %s\n", left, o->summary);
 	}
@@ -568,19 +577,21 @@ int ctl_parse(struct ctl *c, int argc, char **argv, const struct ctl_command **r
 	if (r != CTL_OK)
 		return r;
 	c->color = c->color && !c->no_color;
-	if (c->help || c->version) {
+	if (c->version || (c->help && c->argument_count == 0)) {
 		*ret = NULL;
 		return CTL_OK;
 	}
 	k = take_command(c);
 	if (!k)
 		return no_such_command(c);
+	*ret = c->about = k;
+	if (c->help)
+		return CTL_OK;
 	wrong = misuse(c, k, seen);
 	if (wrong)
 		return ctl_fail(c, CTL_USAGE, "see: vscalectl help", "%s %s", k->name, wrong);
 	if (!has_format(k, c->output))
 		return no_such_format(c, k);
-	*ret = k;
 	return CTL_OK;
 }
 

@@ -350,6 +350,8 @@ static const struct outcome with_daemon[] = {
 	 "vscalectl: no report\n  give answers of GET /v1/report"},
 	{"pause --force", CTL_USAGE, "", "pause takes no such option"},
 	{"--nonsense list", CTL_USAGE, "", "see: vscalectl help"},
+	{"pause --help", CTL_OK, "vscalectl pause [NAME] [OPTIONS]\n\n  stop changing", ""},
+	{"nosuch --help", CTL_USAGE, "", "no such command: nosuch"},
 };
 
 /* What a reload would hand back, of what the daemon sizes now. */
