@@ -20,7 +20,7 @@ usage()
 	  kubectl-vscaled-VERSION.tar.gz, vscaled.yaml  the plugin for krew; the files will be at URL
 	                                       (default https://vscaled.dev/releases/VERSION)
 	  install.yaml, kubectl-vscaled        manifests (recommend-only) and the plugin of kubectl,
-  kubectl_complete-vscaled             and its completion
+	  kubectl_complete-vscaled             and its completion
 	  SHA256SUMS                           of all these
 	The same commit gives the same bytes: --verify makes all of it once more from a clone in another
 	folder, with another umask and time zone, and names each file that differs (exit status 1). Each package is checked by lintian, where the suite is trixie.

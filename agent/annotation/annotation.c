@@ -243,7 +243,7 @@ static int only_keys(const struct field *n, const char *const *keys)
 			return field_bad(n, NULL, "\"%s\" is unknown or not supported",
 					 escape_value(j->string, buf));
 		if (cJSON_GetObjectItemCaseSensitive(n->json, j->string) != j)
-			return field_bad(n, j->string, "twice");
+			return field_bad(n, j->string, "given twice");
 	}
 	return 0;
 }

@@ -2,8 +2,10 @@
 #include "agent/backtest/series.h"
 #include "policy/base/quantity.h"
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -298,12 +300,12 @@ static int take_value(struct reader *r, enum role role, char *text, uint64_t *re
 /* A value as tools write none, or what a division by 0 gives. */
 static bool is_empty(const char *text)
 {
-	static const char *const none[] = {"", "nan", "null", "na", "inf", "+inf", "-inf"};
-	size_t i = 0;
+	char *end;
 
-	while (i < ARRAY_SIZE(none) && strcasecmp(text, none[i]) != 0)
-		i++;
-	return i < ARRAY_SIZE(none);
+	/* strtod() reads nan, inf and infinity, with a sign, as Python and Go write them. */
+	return text[0] == '\0' || strcasecmp(text, "null") == 0 || strcasecmp(text, "na") == 0 ||
+	       (strpbrk(text, "0123456789") == NULL && !isfinite(strtod(text, &end)) &&
+		*end == '\0');
 }
 
 /* Room for one more behind count. */

@@ -205,7 +205,7 @@ const struct ctl_command ctl_commands[] = {
 	{"doctor",       "",            "what this host lacks, and how to provide it",             OPTION_OUTPUT,               0, 0, ctl_doctor},
 	{"config check", "[FILE]",      "whether a configuration is valid",                     0,                           0, 1, ctl_config_check},
 	{"config show",  "",            "the configuration in effect",                          OPTION_OUTPUT,               0, 0, ctl_config_show},
-	{"backtest",     "FILE...",     "what each policy would have cost on recorded use: CSV, or answers of Prometheus",     OPTION_OUTPUT | OPTION_BACKTEST | OPTION_PAGE, 1, INT_MAX, start_backtest},
+	{"backtest",     "FILE...",     "what each policy would have cost on recorded use: CSV, or answers of Prometheus", OPTION_OUTPUT | OPTION_BACKTEST | OPTION_PAGE, 1, INT_MAX, start_backtest},
 	{"history",      "NAME",        "use and limits of the last hours as charts; --verify: check the stored history", OPTION_OUTPUT | OPTION_VERIFY | OPTION_RECORDING | OPTION_PAGE, 0, 1, ctl_history},
 	{"record dump",  "[NAME]",      "contents of the flight recorder: all containers, or each record of one", OPTION_OUTPUT | OPTION_RECORDING | OPTION_CSV, 0, 1, ctl_record_dump},
 	{"record replay", "[NAME]",     "repeat the recorded calls of the laws, and compare the decisions", OPTION_OUTPUT | OPTION_RECORDING, 0, 1, ctl_record_replay},
@@ -232,125 +232,11 @@ struct option_info {
 	const char *summary;
 };
 
-static int take_text(struct ctl *c, const struct option_info *o, const char *argument);
-static int take_flag(struct ctl *c, const struct option_info *o, const char *argument);
-static int take_number(struct ctl *c, const struct option_info *o, const char *argument);
-static int take_output(struct ctl *c, const struct option_info *o, const char *argument);
-static int take_price(struct ctl *c, const struct option_info *o, const char *argument);
-
-#define TEXT(member)   take_text, offsetof(struct ctl, member), 0, 0, 0
-#define FLAG(member)   take_flag, offsetof(struct ctl, member), 0, 0, 0
-#define NUMBER(member) take_number, offsetof(struct ctl, member)
-
-/* clang-format off */
-static const struct option_info option_infos[] = {
-	{"output",            'o', "FORMAT",  OPTION_OUTPUT,    take_output, 0, 0, 0, 0, "-o: table, wide, json or yaml; report: also csv or patch; record dump: csv; backtest, history: html"},
-	{"output-dir",        0,   "DIR",     OPTION_SHEET,     TEXT(output_dir),     "report -o patch: a file for each workload there, and kustomization.yaml"},
-	{"namespace",         'n', "NS",      OPTION_NAMESPACE, TEXT(namespace),      "-n: list only the containers of a namespace"},
-	{"all-namespaces",    'A', "",        OPTION_NAMESPACE, FLAG(all_namespaces), "-A: list those of every namespace, and units (default)"},
-	{"all",               0,   "",        OPTION_ALL,       FLAG(all),            "restore everything"},
-	{"force",             0,   "",        OPTION_FORCE,     FLAG(force),          "restore: memory values below what is in use, too; import: replace newer history"},
-	{"verify",            0,   "",        OPTION_VERIFY,    FLAG(verify),         "history: read the file, and report what is damaged"},
-	{"recording",         0,   "FILE",    OPTION_RECORDING, TEXT(recording),      "record, history: another recording than the daemon's"},
-	{"dry-run",           0,   "",        OPTION_IMPORT,    FLAG(dry_run),        "import: write nothing"},
-	{"optional",          0,   "",        OPTION_IMPORT,    FLAG(optional),       "import: exit status 0 also when nothing can be imported; the reason is printed"},
-	{"workload",          0,   "NAME",    OPTION_IMPORT,    TEXT(workload),       "import: the workload of checkpoints without a VerticalPodAutoscaler"},
-	{"sort",              0,   "KEY",     OPTION_TOP,       TEXT(sort),           "top: order: cpu, memory, pressure, slack, age or name"},
-	{"delay",             'd', "SECONDS", OPTION_TOP,       NUMBER(delay_msec), 1, 3600, 1000, "-d: top: seconds between frames, 1 by default"},
-	{"count",             0,   "N",       OPTION_TOP,       NUMBER(frames), 1, UINT32_MAX, 1, "top: number of frames; without a terminal 1"},
-	{"price-cpu",         0,   "PRICE",   OPTION_PRICE,     take_price, offsetof(struct ctl, price[RESOURCE_CPU]), 0, 0, 0, "report: of a core for an hour"},
-	{"price-memory",      0,   "PRICE",   OPTION_PRICE,     take_price, offsetof(struct ctl, price[RESOURCE_MEMORY]), 0, 0, 0, "report: of a GiB for an hour"},
-	{"cpus",              0,   "N",       OPTION_BACKTEST,  NUMBER(cpus), 1, CTL_CPUS_MAX, 1, "backtest: CPUs of the recorded machine, 1 to 16"},
-	{"seed",              0,   "N",       OPTION_BACKTEST,  NUMBER(seed), 0, UINT64_MAX, 1, "backtest: seed of the demand model, 1 by default"},
-	{"socket",            0,   "PATH",    0,                TEXT(socket),            "socket of the daemon"},
-	{"state-directory",   0,   "DIR",     0,                TEXT(state_directory),   "directory of original limits and lock"},
-	{"runtime-directory", 0,   "DIR",     0,                TEXT(runtime_directory), "directory of the lock of earlier versions"},
-	{"config",            0,   "FILE",    0,                TEXT(config),            "the daemon's configuration"},
-	{"cgroup-root",       0,   "DIR",     0,                TEXT(cgroup_root),       "the cgroup v2 tree, if it is not the host's"},
-	{"root",              0,   "DIR",     0,                TEXT(root),              "the host's file system, seen from a container"},
-	{"no-color",          0,   "",        0,                FLAG(no_color),          "no colours, as with NO_COLOR in the environment"},
-	{"help",              'h', "",        0,                FLAG(help),              "-h: this text"},
-	{"version",           0,   "",        0,                FLAG(version),           "the version of vscalectl"},
-};
-/* clang-format on */
-
 static const char *const output_names[OUTPUT_COUNT] = {
 	[OUTPUT_TABLE] = "table", [OUTPUT_WIDE] = "wide", [OUTPUT_JSON] = "json",
 	[OUTPUT_YAML] = "yaml",   [OUTPUT_CSV] = "csv",   [OUTPUT_PATCH] = "patch",
 	[OUTPUT_HTML] = "html",
 };
-
-int ctl_fail(const struct ctl *c, int code, const char *hint, const char *format, ...)
-{
-	va_list arguments;
-
-	/* Keeps the order of both streams on a terminal. */
-	fflush(c->out);
-	fputs("vscalectl: ", c->err);
-	va_start(arguments, format);
-	vfprintf(c->err, format, arguments);
-	va_end(arguments);
-	fputc('\n', c->err);
-	if (hint)
-		fprintf(c->err, "  %s\n", hint);
-	return code;
-}
-
-int ctl_version(const struct ctl *c)
-{
-	fprintf(c->out, "vscalectl " VSCALED_VERSION " (%s)\n", vscaled_revision);
-	return CTL_OK;
-}
-
-/* Of one command, where it is named. */
-int ctl_help(const struct ctl *c)
-{
-	const struct ctl_command *about = c->help ? c->about : NULL;
-	char left[64];
-
-	fprintf(c->out, "vscalectl %s %s%s[OPTIONS]\n\n", about ? about->name : "COMMAND",
-		about ? about->arguments : "", about && about->arguments[0] != '\0' ? " " : "");
-	if (about)
-		fprintf(c->out, "  %s\n", about->summary);
-	else
-		fprintf(c->out, "Commands\n");
-	for (const struct ctl_command *k = c->commands; !about && k->name != NULL; k++) {
-		snprintf(left, sizeof(left), "%s %s", k->name, k->arguments);
-		fprintf(c->out, "  %-24s %s\n", left, k->summary);
-	}
-	fprintf(c->out, "\nOptions\n");
-	for (size_t i = 0; i < ARRAY_SIZE(option_infos); i++) {
-		const struct option_info *o = &option_infos[i];
-
-		if (about && o->option != 0 && !(about->options & o->option))
-			continue;
-		snprintf(left, sizeof(left), "--%s %s", o->name, o->argument);
-		fprintf(c->out, "  %-24s %s\n", left, o->summary);
-	}
-	fprintf(c->out,
-		"\nExit status: 0 done, 1 error, 2 usage, 3 not managed, 75 try again later.\n"
-		"See vscalectl(1).\n");
-	return CTL_OK;
-}
-
-void ctl_default(struct ctl *ret, const struct ctl_command *commands)
-{
-	const char *no_color = getenv("NO_COLOR");
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	*ret = (struct ctl){
-		.commands = commands,
-		.config = CONFIG_PATH,
-		.root = "",
-		.seed = 1,
-		.delay_msec = 1000,
-		.color = isatty(STDOUT_FILENO) && !(no_color && no_color[0]),
-		.now_realtime_usec = (usec_t)now.tv_sec * USEC_PER_SEC + (usec_t)now.tv_nsec / 1000,
-		.out = stdout,
-		.err = stderr,
-	};
-}
 
 static void *option_target(struct ctl *c, const struct option_info *o)
 {
@@ -408,6 +294,118 @@ static int take_output(struct ctl *c, const struct option_info *, const char *ar
 	}
 	return ctl_fail(c, CTL_USAGE, "one of table, wide, json, yaml, csv, patch, html",
 			"no such format: %s", argument);
+}
+
+#define TEXT(member)   take_text, offsetof(struct ctl, member), 0, 0, 0
+#define FLAG(member)   take_flag, offsetof(struct ctl, member), 0, 0, 0
+#define NUMBER(member) take_number, offsetof(struct ctl, member)
+
+/* clang-format off */
+static const struct option_info option_infos[] = {
+	{"output",            'o', "FORMAT",  OPTION_OUTPUT,    take_output, 0, 0, 0, 0, "-o: table, wide, json or yaml; report: also csv or patch; record dump: csv; backtest, history: html"},
+	{"output-dir",        0,   "DIR",     OPTION_SHEET,     TEXT(output_dir),     "report -o patch: a file for each workload there, and kustomization.yaml"},
+	{"namespace",         'n', "NS",      OPTION_NAMESPACE, TEXT(namespace),      "-n: list only the containers of a namespace"},
+	{"all-namespaces",    'A', "",        OPTION_NAMESPACE, FLAG(all_namespaces), "-A: list those of every namespace, and units (default)"},
+	{"all",               0,   "",        OPTION_ALL,       FLAG(all),            "restore everything"},
+	{"force",             0,   "",        OPTION_FORCE,     FLAG(force),          "restore: memory values below what is in use, too; import: replace newer history"},
+	{"verify",            0,   "",        OPTION_VERIFY,    FLAG(verify),         "history: read the file, and report what is damaged"},
+	{"recording",         0,   "FILE",    OPTION_RECORDING, TEXT(recording),      "record, history: another recording than the daemon's"},
+	{"dry-run",           0,   "",        OPTION_IMPORT,    FLAG(dry_run),        "import: write nothing"},
+	{"optional",          0,   "",        OPTION_IMPORT,    FLAG(optional),       "import: exit status 0 also when nothing can be imported; the reason is printed"},
+	{"workload",          0,   "NAME",    OPTION_IMPORT,    TEXT(workload),       "import: the workload of checkpoints without a VerticalPodAutoscaler"},
+	{"sort",              0,   "KEY",     OPTION_TOP,       TEXT(sort),           "top: order: cpu, memory, pressure, slack, age or name"},
+	{"delay",             'd', "SECONDS", OPTION_TOP,       NUMBER(delay_msec), 1, 3600, 1000, "-d: top: seconds between frames, 1 by default"},
+	{"count",             0,   "N",       OPTION_TOP,       NUMBER(frames), 1, UINT32_MAX, 1, "top: number of frames; without a terminal 1"},
+	{"price-cpu",         0,   "PRICE",   OPTION_PRICE,     take_price, offsetof(struct ctl, price[RESOURCE_CPU]), 0, 0, 0, "report: of a core for an hour"},
+	{"price-memory",      0,   "PRICE",   OPTION_PRICE,     take_price, offsetof(struct ctl, price[RESOURCE_MEMORY]), 0, 0, 0, "report: of a GiB for an hour"},
+	{"cpus",              0,   "N",       OPTION_BACKTEST,  NUMBER(cpus), 1, CTL_CPUS_MAX, 1, "backtest: CPUs of the recorded machine, 1 to 16"},
+	{"seed",              0,   "N",       OPTION_BACKTEST,  NUMBER(seed), 0, UINT64_MAX, 1, "backtest: seed of the demand model, 1 by default"},
+	{"socket",            0,   "PATH",    0,                TEXT(socket),            "socket of the daemon"},
+	{"state-directory",   0,   "DIR",     0,                TEXT(state_directory),   "directory of original limits and lock"},
+	{"runtime-directory", 0,   "DIR",     0,                TEXT(runtime_directory), "directory of the lock of earlier versions"},
+	{"config",            0,   "FILE",    0,                TEXT(config),            "the daemon's configuration"},
+	{"cgroup-root",       0,   "DIR",     0,                TEXT(cgroup_root),       "the cgroup v2 tree, if it is not the host's"},
+	{"root",              0,   "DIR",     0,                TEXT(root),              "the host's file system, seen from a container"},
+	{"no-color",          0,   "",        0,                FLAG(no_color),          "no colours, as with NO_COLOR in the environment"},
+	{"help",              'h', "",        0,                FLAG(help),              "-h: this text"},
+	{"version",           0,   "",        0,                FLAG(version),           "the version of vscalectl"},
+};
+/* clang-format on */
+
+int ctl_fail(const struct ctl *c, int code, const char *hint, const char *format, ...)
+{
+	va_list arguments;
+
+	/* Keeps the order of both streams on a terminal. */
+	fflush(c->out);
+	fputs("vscalectl: ", c->err);
+	va_start(arguments, format);
+	vfprintf(c->err, format, arguments);
+	va_end(arguments);
+	fputc('\n', c->err);
+	if (hint)
+		fprintf(c->err, "  %s\n", hint);
+	return code;
+}
+
+int ctl_version(const struct ctl *c)
+{
+	fprintf(c->out, "vscalectl " VSCALED_VERSION " (%s)\n", vscaled_revision);
+	return CTL_OK;
+}
+
+/* about: of this command; NULL: of all. */
+static int print_help(const struct ctl *c, const struct ctl_command *about)
+{
+	char left[64];
+
+	fprintf(c->out, "vscalectl %s %s%s[OPTIONS]\n\n", about ? about->name : "COMMAND",
+		about ? about->arguments : "", about && about->arguments[0] != '\0' ? " " : "");
+	if (about)
+		fprintf(c->out, "  %s\n", about->summary);
+	else
+		fprintf(c->out, "Commands\n");
+	for (const struct ctl_command *k = c->commands; !about && k->name != NULL; k++) {
+		snprintf(left, sizeof(left), "%s %s", k->name, k->arguments);
+		fprintf(c->out, "  %-24s %s\n", left, k->summary);
+	}
+	fprintf(c->out, "\nOptions\n");
+	for (size_t i = 0; i < ARRAY_SIZE(option_infos); i++) {
+		const struct option_info *o = &option_infos[i];
+
+		if (about && o->option != 0 && !(about->options & o->option))
+			continue;
+		snprintf(left, sizeof(left), "--%s %s", o->name, o->argument);
+		fprintf(c->out, "  %-24s %s\n", left, o->summary);
+	}
+	fprintf(c->out,
+		"\nExit status: 0 done, 1 error, 2 usage, 3 not managed, 75 try again later.\n"
+		"See vscalectl(1).\n");
+	return CTL_OK;
+}
+
+int ctl_help(const struct ctl *c)
+{
+	return print_help(c, NULL);
+}
+
+void ctl_default(struct ctl *ret, const struct ctl_command *commands)
+{
+	const char *no_color = getenv("NO_COLOR");
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	*ret = (struct ctl){
+		.commands = commands,
+		.config = CONFIG_PATH,
+		.root = "",
+		.seed = 1,
+		.delay_msec = 1000,
+		.color = isatty(STDOUT_FILENO) && !(no_color && no_color[0]),
+		.now_realtime_usec = (usec_t)now.tv_sec * USEC_PER_SEC + (usec_t)now.tv_nsec / 1000,
+		.out = stdout,
+		.err = stderr,
+	};
 }
 
 /* The row of what getopt_long() returns: a letter, or the number of the row above all letters. */
@@ -584,14 +582,12 @@ int ctl_parse(struct ctl *c, int argc, char **argv, const struct ctl_command **r
 	k = take_command(c);
 	if (!k)
 		return no_such_command(c);
-	*ret = c->about = k;
-	if (c->help)
-		return CTL_OK;
-	wrong = misuse(c, k, seen);
+	wrong = c->help ? NULL : misuse(c, k, seen);
 	if (wrong)
 		return ctl_fail(c, CTL_USAGE, "see: vscalectl help", "%s %s", k->name, wrong);
 	if (!has_format(k, c->output))
 		return no_such_format(c, k);
+	*ret = k;
 	return CTL_OK;
 }
 
@@ -603,7 +599,7 @@ int ctl_main(struct ctl *c, int argc, char **argv)
 	if (r != CTL_OK)
 		return r;
 	if (c->help)
-		return ctl_help(c);
+		return print_help(c, k);
 	if (c->version)
 		return ctl_version(c);
 	r = run_configured(c, k);

@@ -53,7 +53,6 @@ struct ctl {
 	bool color;
 	bool no_color; /* the option */
 	bool help;
-	const struct ctl_command *about; /* the command of this line; NULL: none */
 	bool version;
 	bool missing_ok;                   /* client_call: CTL_NOT_MANAGED without a text */
 	bool trust_cgroup_root;            /* tests: it is a tree of plain files */

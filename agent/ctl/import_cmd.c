@@ -82,8 +82,9 @@ static const char *fault_of(const struct import *i, const struct vpa_saved *s,
 	}
 	if (s->history.last_real > latest)
 		return "lastSampleStart is in the future; check this host's clock";
-	for (int r = 0; r < RESOURCE_COUNT; r++, latest += USEC_PER_DAY)
-		if (s->history.histogram[r].reference_usec > (int64_t)latest)
+	for (int r = 0; r < RESOURCE_COUNT; r++)
+		if (s->history.histogram[r].reference_usec >
+		    (int64_t)(latest + (r == RESOURCE_MEMORY ? USEC_PER_DAY : 0)))
 			return "referenceTimestamp is in the future; check this host's clock";
 	return NULL;
 }

@@ -948,6 +948,13 @@ static FILE *open_marked(const struct ctl *c, const char *name)
 	return NULL;
 }
 
+static int close_file(const struct ctl *c, FILE *f)
+{
+	return fclose(f) == 0
+		       ? CTL_OK
+		       : ctl_fail(c, CTL_ERROR, NULL, "%s: %s", c->output_dir, strerror(errno));
+}
+
 static void put_stays(const struct ctl *c, const cJSON *row, const struct template_change *changes)
 {
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
@@ -981,11 +988,11 @@ static int put_patches(const struct ctl *c, const cJSON *rows, FILE *list)
 			continue;
 		}
 		if (!same_workload(last, row) && list != NULL) {
-			if (f != c->out)
-				fclose(f);
 			snprintf(name, sizeof name, "%s_%s_%s.yaml", json_text(row, "namespace"),
 				 owner->kind, json_text(row, "workload"));
 			fprintf(list, "- path: %s\n", name);
+			if (f != c->out && close_file(c, f) != CTL_OK)
+				return CTL_ERROR;
 			f = open_marked(c, name);
 			if (f == NULL)
 				return CTL_ERROR;
@@ -995,7 +1002,7 @@ static int put_patches(const struct ctl *c, const cJSON *rows, FILE *list)
 		last = row;
 		put_change(f, row, changes, in);
 	}
-	return f == c->out || fclose(f) == 0 ? CTL_OK : CTL_ERROR;
+	return f == c->out ? CTL_OK : close_file(c, f);
 }
 
 int report_patch(const struct ctl *c, const cJSON *report)
@@ -1013,5 +1020,5 @@ int report_patch(const struct ctl *c, const cJSON *report)
 		return CTL_ERROR;
 	fputs("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n", list);
 	r = put_patches(c, rows, list);
-	return fclose(list) == 0 ? r : CTL_ERROR;
+	return MAX(close_file(c, list), r);
 }

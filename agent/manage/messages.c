@@ -168,19 +168,18 @@ void message_ceiling(struct managed *m, enum resource r)
 	uint64_t to = control_ceiling(&m->control, &m->config->tuning, r, m->host->cpu_milli);
 	uint64_t unratified = control_unratified(&m->control);
 	bool below = r == RESOURCE_MEMORY && unratified < to;
-	char text[256], ceiling[HUMAN_SIZE];
+	char ceiling[HUMAN_SIZE];
 
 	event_tell(EVENT_CEILING_REACHED, .who = message_who(m), .resource = r,
 		   .to = below ? unratified : to,
 		   .reason = r == RESOURCE_CPU ? REASON_THROTTLED : REASON_MEMORY_GROWTH,
 		   .detail = below ? blocked_reason_text(BLOCKED_UNRATIFIED) : NULL);
-	if (m->pod != NULL) {
-		snprintf(text, sizeof text, "%s needs more %s than %s: %s", pod_container_of(m),
-			 resource_names[r], human_amount(r, below ? unratified : to, ceiling),
+	if (m->pod != NULL)
+		pod_warn(m->pod, "CeilingReached", "Resize", "%s needs more %s than %s: %s",
+			 pod_container_of(m), resource_names[r],
+			 human_amount(r, below ? unratified : to, ceiling),
 			 below ? blocked_reason_text(BLOCKED_UNRATIFIED)
 			       : "its ceiling (annotation, LimitRange, node or default)");
-		pod_warn(m->pod, "CeilingReached", "Resize", text);
-	}
 }
 
 /* Growth is raised for when it would reach the limit within a second: for a longer time without a
@@ -190,7 +189,8 @@ void message_ceiling(struct managed *m, enum resource r)
 void message_oom(struct managed *m, uint64_t kills)
 {
 	const struct oom_kill *k = &m->control.kill;
-	char detail[192] = "", text[320], held[HUMAN_SIZE], use[HUMAN_SIZE], span[HUMAN_SIZE];
+	char detail[192] = "", at[HUMAN_SIZE + 16] = "", held[HUMAN_SIZE], use[HUMAN_SIZE],
+	     span[HUMAN_SIZE];
 	const char *by = m->reported.killed_by;
 	uint64_t limit = k->at != 0 ? k->limit : m->control.kernel.mem_max;
 	size_t n;
@@ -213,16 +213,14 @@ void message_oom(struct managed *m, uint64_t kills)
 	}
 	event_tell(EVENT_OOM_KILL, .who = message_who(m), .from = limit,
 		   .detail = detail[0] != '\0' ? detail : NULL, .count = kills);
-	if (m->pod == NULL)
-		return;
-	n = (size_t)snprintf(text, sizeof text, "%s was OOM-killed", pod_container_of(m));
 	if (limit != 0)
-		n += (size_t)snprintf(text + n, sizeof text - n, " at the limit %s",
-				      human_amount(RESOURCE_MEMORY, limit, held));
-	snprintf(text + n, sizeof text - n, "%s%s; its own limit is %s now",
-		 detail[0] != '\0' ? ": " : "", detail,
-		 human_amount(RESOURCE_MEMORY, m->control.kernel.mem_max, use));
-	pod_warn(m->pod, "OOMKilled", "Resize", text);
+		snprintf(at, sizeof at, " at the limit %s",
+			 human_amount(RESOURCE_MEMORY, limit, held));
+	if (m->pod != NULL)
+		pod_warn(m->pod, "OOMKilled", "Resize",
+			 "%s was OOM-killed%s%s%s; its own limit is %s now", pod_container_of(m),
+			 at, detail[0] != '\0' ? ": " : "", detail,
+			 human_amount(RESOURCE_MEMORY, m->control.kernel.mem_max, use));
 }
 
 void message_drift(struct managed *m, enum resource r, const struct drift_facts *f,
@@ -257,17 +255,16 @@ void message_waiting(struct unit_table *t)
 		struct managed *m = t->items[i];
 		enum state_reason reason = managed_reason(m);
 		const struct state_row *row = &state_rows[reason];
-		char detail[256], text[320];
+		char detail[256];
 
 		if (m->kind == UNIT_KIND_POD || managed_mode(m) == MODE_OFF ||
 		    !state_is_late(&m->seen, reason, t->wake->now))
 			continue;
 		snprintf(detail, sizeof detail, "%s: %s", row->text, row->remedy);
 		event_tell(EVENT_UNIT_WAITING, .who = message_who(m), .detail = detail);
-		if (m->pod == NULL)
-			continue;
-		snprintf(text, sizeof text, "%s is not sized: %s", pod_container_of(m), detail);
-		pod_warn(m->pod, "NotSized", "Resize", text);
+		if (m->pod != NULL)
+			pod_warn(m->pod, "NotSized", "Resize", "%s is not sized: %s",
+				 pod_container_of(m), detail);
 	}
 }
 
@@ -421,16 +418,15 @@ bool denied_text(const struct managed *m, char *ret, size_t size)
 static void report_denial(struct managed *m)
 {
 	const struct ledger_verdict *v = &m->control.denial.verdict;
-	char why[DENIED_TEXT_BYTES], text[2 * DENIED_TEXT_BYTES];
+	char why[DENIED_TEXT_BYTES];
 
 	m->table->tally->denials++;
 	figures(m, why, sizeof why);
 	event_tell(EVENT_MEMORY_DENIED, .who = message_who(m), .resource = RESOURCE_MEMORY,
 		   .from = v->allowed, .to = v->desired, .detail = why);
-	if (m->pod != NULL && denied_text(m, why, sizeof why)) {
-		snprintf(text, sizeof text, "%s memory: %s", pod_container_of(m), why);
-		pod_warn(m->pod, "MemoryDenied", "Resize", text);
-	}
+	if (m->pod != NULL && denied_text(m, why, sizeof why))
+		pod_warn(m->pod, "MemoryDenied", "Resize", "%s memory: %s", pod_container_of(m),
+			 why);
 }
 
 void denied_report(struct managed *m)

@@ -4,8 +4,12 @@
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "cgroup/kubepods.h"
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+/* More than an Event may have, which is shortened to that. */
+#define WARN_TEXT_MAX 2048
 
 struct pod *pods_entry(const struct pods *pods, const char *uid)
 {
@@ -100,8 +104,14 @@ bool pods_lost(const struct pods *pods)
 	return any;
 }
 
-void pod_warn(const struct pod *p, const char *reason, const char *action, const char *text)
+void pod_warn(const struct pod *p, const char *reason, const char *action, const char *format, ...)
 {
+	char text[WARN_TEXT_MAX];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
 	if (p->pods->hooks.warn != NULL)
 		p->pods->hooks.warn(p, reason, action, text);
 }

@@ -168,4 +168,5 @@ const char *pod_container_of(const struct managed *m);
 const struct kube_container *pod_spec_of(const struct managed *m);
 
 /* Records an Event for the pod, where there is an API server. */
-void pod_warn(const struct pod *p, const char *reason, const char *action, const char *text);
+void __attribute__((format(printf, 4, 5))) pod_warn(const struct pod *p, const char *reason,
+						    const char *action, const char *format, ...);

@@ -51,20 +51,19 @@ static void report_overcommit(struct managed *m, const struct kube_container *c,
 	bool carried_out = held == c->spec.limit[RESOURCE_MEMORY];
 	const char *message = carried_out ? NULL : m->pod->spec->resize_message;
 	const char *what = carried_out ? "" : "the kubelet has not carried out the higher limit: ";
-	char reason[400], text[512], limit[HUMAN_SIZE], use[HUMAN_SIZE];
+	char reason[400], limit[HUMAN_SIZE], use[HUMAN_SIZE];
 
 	snprintf(reason, sizeof reason, "%s%s%.300s",
 		 held_out ? "growth can be held no longer; " : "", what,
 		 message != NULL ? message : why(m, c));
 	event_tell(EVENT_MEMORY_ABOVE_SPEC, .who = message_who(m), .resource = RESOURCE_MEMORY,
 		   .from = held, .to = use_bytes, .detail = reason);
-	snprintf(text, sizeof text,
+	pod_warn(m->pod, "MemoryAboveSpec", "Resize",
 		 "%s uses %s of memory, %s %s (%.300s): any resize of the pod can end in an OOM "
 		 "kill",
 		 c->name, human_amount(RESOURCE_MEMORY, use_bytes, use),
 		 carried_out ? "its spec allows" : "the kubelet holds",
 		 human_amount(RESOURCE_MEMORY, held, limit), reason);
-	pod_warn(m->pod, "MemoryAboveSpec", "Resize", text);
 }
 
 static void check(struct managed *m)

@@ -265,7 +265,7 @@ static void failed(struct namespace_entry *e, const struct namespace_note *note,
 	for (size_t i = 0; i < pods->count; i++)
 		POD_FOREACH (m, pods->items[i])
 			if (is_in(m->pod, e) && note->concerns(m))
-				pod_warn(m->pod, note->reason, "Resize", text);
+				pod_warn(m->pod, note->reason, "Resize", "%s", text);
 }
 
 /* --- LimitRanges, of namespaces with managed pods --- */

@@ -109,7 +109,7 @@ static void refused(struct cluster *c, struct pod *p, enum recreate_answer why, 
 	snprintf(text, sizeof text, "%s%s%s", recreate_texts[why], detail[0] != '\0' ? ": " : "",
 		 detail);
 	event_tell(EVENT_EVICTION_REFUSED, .who = message_pod(p->spec), .detail = text);
-	pod_warn(p, "EvictionRefused", "Evict", text);
+	pod_warn(p, "EvictionRefused", "Evict", "%s", text);
 }
 
 static void evicted(struct cluster *c, const struct pod *p)

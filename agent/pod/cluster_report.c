@@ -430,7 +430,7 @@ static void on_refused(void *ctx, struct pod *p, size_t container, enum resource
 	/* Called for every value that the refusal bounds: one refusal is one Event. */
 	if (c->wake->now - p->refused_at >= ONE_REFUSAL_USEC) {
 		c->tally->apply_failed[BACKEND_API]++;
-		pod_warn(p, "ResizeRefused", "Resize", text);
+		pod_warn(p, "ResizeRefused", "Resize", "%s", text);
 	}
 	p->refused_at = c->wake->now;
 	reporter_hurry(p->report);
@@ -621,7 +621,7 @@ static void on_contested(void *ctx, struct pod *p, const char *text)
 
 	daemon_wake(c->wake);
 	event_tell(EVENT_MEMORY_CONTESTED, .who = message_pod(p->spec), .detail = text);
-	pod_warn(p, "MemoryLimitContested", "Resize", text);
+	pod_warn(p, "MemoryLimitContested", "Resize", "%s", text);
 }
 
 static void on_trouble(void *ctx, const char *text)

@@ -22,11 +22,10 @@
 static void report_unknown(struct managed *m)
 {
 	const char *why = state_rows[STATE_ORIGINALS_UNKNOWN].text;
-	char text[512];
 
 	event_tell(EVENT_ORIGINALS_UNKNOWN, .who = message_who(m), .detail = why);
-	snprintf(text, sizeof text, "%s is not managed: %s", pod_container_of(m), why);
-	pod_warn(m->pod, "OriginalsUnknown", "ReadStatus", text);
+	pod_warn(m->pod, "OriginalsUnknown", "ReadStatus", "%s is not managed: %s",
+		 pod_container_of(m), why);
 }
 
 /* Any client may have written the annotation. Above the spec it counts as far as vscaled would

@@ -197,7 +197,7 @@ static void report_stop(const struct pod *p, const struct pod_rollout *r)
 		 (double)tally_throttled_ppm(&s) / 10000, (unsigned long long)u.kills,
 		 (unsigned long long)u.undos, (double)tally_throttled_ppm(&u) / 10000);
 	event_tell(EVENT_ROLLOUT_STOPPED, .who = message_pod(p->spec), .detail = text);
-	pod_warn(p, "RolloutStopped", "Rollout", text);
+	pod_warn(p, "RolloutStopped", "Rollout", "%s", text);
 }
 
 static void stop(struct pods *pods, struct pod_rollout *r, enum rollout_hurt hurt)

@@ -167,8 +167,6 @@ static void freeze(const struct pod *p, size_t i, struct container_rule *rule)
 /* Once for each that is new. */
 static void report_error(struct pod *p, const struct annotation_error *error)
 {
-	char text[sizeof error->text + 96];
-
 	if (strcmp(p->error != NULL ? p->error : "", error->text) == 0)
 		return;
 	free(p->error);
@@ -178,9 +176,9 @@ static void report_error(struct pod *p, const struct annotation_error *error)
 	/* Without memory it is not shown until a list brings the pod again. */
 	p->pods->list_due |= p->error == NULL;
 	event_tell(EVENT_ANNOTATION_INVALID, .who = message_pod(p->spec), .detail = error->text);
-	snprintf(text, sizeof text, "%s. Until it is corrected %s", error->text,
+	pod_warn(p, "InvalidAnnotation", "ReadAnnotations", "%s. Until it is corrected %s",
+		 error->text,
 		 pod_is_sized(p) ? "the limits stay as they are" : "the pod is not sized");
-	pod_warn(p, "InvalidAnnotation", "ReadAnnotations", text);
 }
 
 struct annotation_input pod_annotations(const struct pods *pods, const struct kube_pod *spec)

@@ -591,5 +591,5 @@ void pod_warn_unmanaged(struct pod *p, const char *reason, enum state_reason why
 	if (why == STATE_SIZING || p->warned == why || !annotation_opted_in(&input))
 		return;
 	p->warned = why;
-	pod_warn(p, reason, "Resize", state_rows[why].text);
+	pod_warn(p, reason, "Resize", "%s", state_rows[why].text);
 }

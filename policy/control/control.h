@@ -234,10 +234,8 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 		   const struct control_context *x);
 /* memory.high is that of a running trial or the brake, with no external write since. */
 bool control_high_is_ours(const struct control *c, const struct limits *kernel);
-/* Where the brake holds growth: mem_max, or the lower limit that the runtime may replay. */
-uint64_t control_brake_max(const struct control *c, uint64_t mem_max);
-/* May the runtime write that limit at any moment: with mem_max as memory.max, does growth wait for
- * a higher one to be carried out? */
+/* With mem_max as memory.max: may the runtime write that, or a lower limit, so that the brake holds
+ * growth below it until a higher one is carried out? */
 bool control_brake_replays(const struct control *c, uint64_t mem_max);
 /* Takes over an external writer's value without correcting it. */
 void control_follow(struct control *c, const struct limits *kernel, enum resource r);

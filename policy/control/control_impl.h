@@ -84,6 +84,9 @@ uint64_t control_above_growth(const struct control *c, const struct control_cont
 uint32_t control_qos_factor(const struct control *c);
 /* memory.high for a memory.max of `max`, the brake included. */
 uint64_t control_braked_high(const struct control *c, uint64_t mem_max);
+/* What the brake is given now, with mem_max as memory.max. */
+struct mem_brake_input control_brake_input(const struct control *c, const struct control_context *x,
+					   uint64_t mem_max);
 /* Arms, holds and lifts the brake. hit: memory.high slowed growth. */
 void control_brake(struct control *c, const struct control_context *x, bool hit);
 /* Is it boosted? Then a review changes only the limit that returns afterwards. */

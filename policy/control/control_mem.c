@@ -385,16 +385,7 @@ static void plan_mem_step(struct control *c, const struct control_context *x,
 static void raise_to(struct control *c, const struct control_context *x, uint64_t to,
 		     enum reason reason)
 {
-	const struct mem_brake_input in = {
-		.use = mem_use(&c->last),
-		.current = c->last.mem_current,
-		.max = control_brake_max(c, to),
-		.own = control_mem_high(c, to),
-		.replay = control_brake_replays(c, to),
-		.threads = c->pod.threads,
-		.probe_usec = c->pod.probe_usec,
-		.now = x->now,
-	};
+	const struct mem_brake_input in = control_brake_input(c, x, to);
 
 	if (reason == REASON_MEMORY_GROWTH || c->mem.brake.line != 0)
 		mem_brake_raised(&x->tuning->memory, &c->mem, &in);

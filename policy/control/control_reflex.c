@@ -167,7 +167,7 @@ bool control_brake_off(struct control *c, struct change *ret)
 
 /* The runtime may replay its own, lower limit at any moment: growth is held below it, for as long
  * as a brake may hold, until the kubelet has passed the spec's higher limit to the runtime. */
-uint64_t control_brake_max(const struct control *c, uint64_t mem_max)
+static uint64_t brake_max(const struct control *c, uint64_t mem_max)
 {
 	uint64_t replay = pod_replay_max(&c->pod);
 
@@ -176,33 +176,39 @@ uint64_t control_brake_max(const struct control *c, uint64_t mem_max)
 
 bool control_brake_replays(const struct control *c, uint64_t mem_max)
 {
-	/* The limit that will be written is in the file: growth goes on above it before that. */
+	/* memory.max is that limit already, and growth would raise it before the runtime writes. */
 	bool same = c->pod.replay_due && c->pod.replay_mem_bytes == mem_max;
 
-	return control_brake_max(c, mem_max) < mem_max || (same && mem_use(&c->last) < mem_max);
+	return brake_max(c, mem_max) < mem_max || (same && mem_use(&c->last) < mem_max);
 }
 
-void control_brake(struct control *c, const struct control_context *x, bool hit)
+struct mem_brake_input control_brake_input(const struct control *c, const struct control_context *x,
+					   uint64_t mem_max)
 {
-	uint64_t max = c->kernel.mem_max;
-	const struct mem_brake_input in = {
+	return (struct mem_brake_input){
 		.use = mem_use(&c->last),
 		.current = c->last.mem_current,
-		.max = control_brake_max(c, max),
-		.own = control_mem_high(c, max),
-		.hit = hit,
-		.replay = control_brake_replays(c, max),
+		.max = brake_max(c, mem_max),
+		.own = control_mem_high(c, mem_max),
+		.replay = control_brake_replays(c, mem_max),
 		.replay_max = pod_replay_max(&c->pod),
 		.threads = c->pod.threads,
 		.probe_usec = c->pod.probe_usec,
 		.tick_usec = x->tick_usec,
 		.now = x->now,
 	};
+}
+
+void control_brake(struct control *c, const struct control_context *x, bool hit)
+{
+	uint64_t max = c->kernel.mem_max;
+	struct mem_brake_input in = control_brake_input(c, x, max);
 	struct change off;
 
 	/* During a trial memory.high belongs to the trial; a raise has set the line already. */
 	if (c->mem.trial.phase != MEM_IDLE || c->resource[RESOURCE_MEMORY].planned_at == x->now)
 		return;
+	in.hit = hit;
 	mem_brake_pass(&x->tuning->memory, &c->mem, &in);
 	if (c->mem.brake.line != 0)
 		control_plan_mem(c, x, KNOB_MEM_HIGH, control_braked_high(c, max), REASON_BRAKE);

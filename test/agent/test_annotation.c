@@ -253,7 +253,7 @@ static const struct {
 	{{AUTO, {"policy", CP("{\"containerName\":\"a\",\"minAllowed\":{\"cpu\":\"x\"}}")}},
 	 "vscaled.dev/policy: containerPolicies[0].minAllowed.cpu: \"x\" is not a quantity"},
 	{{AUTO, {"policy", CP("{\"containerName\":\"a\",\"mode\":\"Off\",\"mode\":\"Auto\"}")}},
-	 "vscaled.dev/policy: containerPolicies[0].mode: twice"},
+	 "vscaled.dev/policy: containerPolicies[0].mode: given twice"},
 	{{AUTO, {"policy", CP("{\"containerName\":\"a\",\"minAllowed\":{\"gpu\":\"1\"}}")}},
 	 "vscaled.dev/policy: containerPolicies[0].minAllowed: \"gpu\" is unknown or not "
 	 "supported"},

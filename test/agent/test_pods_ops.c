@@ -216,7 +216,7 @@ static uint64_t memory_after_a_kill(bool pod_was_full)
 	return max;
 }
 
-/* What makes the node useless is the reason of each of its containers. */
+/* A cgroup tree that cannot be written is the reason of each container. */
 static void test_read_only_tree(void)
 {
 	struct rig r;

@@ -65,7 +65,7 @@ static void test_forms(void)
 		 0},
 		/* Empty: the value before; nothing before: no sample. */
 		{"time,cpu,memory\n1699999990,,1\n1700000000,1,8192\n1700000010,NaN,\n1700000015,+"
-		 "Inf,-inf\n1700000020,3,"
+		 "Inf,-Infinity\n1700000020,3,"
 		 "null\n",
 		 0,
 		 START,

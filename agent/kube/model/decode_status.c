@@ -84,7 +84,7 @@ void kube_decode_status(const char *text, size_t len, struct kube_status *ret)
 	root = field_root(json, &err);
 	if (r == 0)
 		r = decode_status(&root, &s);
-	/* A webhook writes details as it likes: a fault in them does not cost the text. */
+	/* A webhook may write invalid details: the message counts all the same. */
 	if (r == 0 || s.message[0] != '\0')
 		*ret = s;
 	else

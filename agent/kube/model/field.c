@@ -225,7 +225,8 @@ uint64_t field_quantity(const struct field *n, const char *key, enum resource r)
 	}
 	result = r == RESOURCE_CPU ? quantity_parse_cpu(s, &amount)
 				   : quantity_parse_bytes(s, &amount);
-	/* As Kubernetes reads it: one that was accepted must not make its object unreadable. */
+	/* As Kubernetes reads it: a value that the server has accepted must not make its object
+	 * unreadable. */
 	if (result == -ERANGE)
 		return INT64_MAX;
 	if (result < 0)
