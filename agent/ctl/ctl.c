@@ -515,6 +515,8 @@ static const char *misuse(const struct ctl *c, const struct ctl_command *k, unsi
 		return "takes no such option";
 	if (c->output_dir && c->output != OUTPUT_PATCH)
 		return "takes --output-dir with -o patch alone";
+	if (c->output_dir && !c->namespace)
+		return "takes --output-dir for one namespace (-n) alone";
 	if (c->namespace && c->all_namespaces)
 		return "takes a namespace or all of them, not both";
 	if (c->argument_count < k->argument_min)

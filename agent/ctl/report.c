@@ -990,7 +990,9 @@ static int put_patches(const struct ctl *c, const cJSON *rows, FILE *list)
 		if (!same_workload(last, row) && list != NULL) {
 			snprintf(name, sizeof name, "%s_%s_%s.yaml", json_text(row, "namespace"),
 				 owner->kind, json_text(row, "workload"));
-			fprintf(list, "- path: %s\n", name);
+			/* By name alone: the resource may get its namespace after the patch. */
+			fprintf(list, "- path: %s\n  target: {kind: %s, name: \"%s\"}\n", name,
+				owner->kind, json_text(row, "workload"));
 			if (f != c->out && close_file(c, f) != CTL_OK)
 				return CTL_ERROR;
 			f = open_marked(c, name);
@@ -1018,7 +1020,10 @@ int report_patch(const struct ctl *c, const cJSON *report)
 	list = open_marked(c, "kustomization.yaml");
 	if (list == NULL)
 		return CTL_ERROR;
-	fputs("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n", list);
+	/* Without a name Kustomize refuses a component that has no patches. */
+	fputs("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"
+	      "metadata: {name: vscaled-sizes}\npatches:\n",
+	      list);
 	r = put_patches(c, rows, list);
 	return MAX(close_file(c, list), r);
 }

@@ -348,6 +348,7 @@ static const struct outcome with_daemon[] = {
 	{"report /nonexistent", CTL_ERROR, "", "/nonexistent: No such file"},
 	{"report CMakeLists.txt", CTL_ERROR, "",
 	 "vscalectl: no report\n  give answers of GET /v1/report"},
+	{"report -o patch --output-dir sizes", CTL_USAGE, "", "for one namespace (-n) alone"},
 	{"pause --force", CTL_USAGE, "", "pause takes no such option"},
 	{"--nonsense list", CTL_USAGE, "", "see: vscalectl help"},
 	{"pause --help", CTL_OK, "vscalectl pause [NAME] [OPTIONS]\n\n  stop changing", ""},

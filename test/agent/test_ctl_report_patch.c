@@ -224,7 +224,8 @@ static void test_directory(void)
 	} cases[] = {
 		{two_nodes, NULL, CTL_OK, WEB_FILE, "cpu: 100m\n            memory: 1Mi\n"},
 		{two_nodes, NULL, CTL_OK, "kustomization.yaml",
-		 "kind: Component\npatches:\n- path: infra_DaemonSet_log.yaml\n- path: " WEB_FILE},
+		 "\npatches:\n- path: infra_DaemonSet_log.yaml\n"
+		 "  target: {kind: DaemonSet, name: \"log\"}\n- path: " WEB_FILE},
 		{NODE("n", WEB("web-0", "\"request\":100,\"target\":105",
 			       "\"request\":1048576,\"target\":8388608") "\"oom_kills\":0}"),
 		 NULL, CTL_OK, WEB_FILE, "cpu: 100m\n            memory: 8Mi\n"},
