@@ -12,10 +12,10 @@ usage()
 	usage: test/all.sh [--ci|--full]
 	Installs missing packages (as root), builds dev, and runs format, lint (without clang-tidy), unit,
 	vectors, fake, fuzz, deploy and kube: 10 minutes at most on two idle cores.
-	  --ci      what CI runs: clang-tidy (without the tests), the builds release and asan, on Debian 13
-	            with gcc and clang and its unit tests, each fuzzer for a moment, the tests on the
-	            asan build, not dev, the VM lab on the release build, and the Debian 13 package; 30 minutes
-	  --full    that, clang-tidy of the tests, the build for arm64 and its unit tests in QEMU, and the long
+	  --ci      what CI runs: clang-tidy (without the tests), the builds release and, in place of dev, asan; on
+	            Debian 13 with gcc and clang and its unit tests, each fuzzer for a moment, the VM
+	            lab on the release build, and the Debian 13 package; 30 minutes
+	  --full    that, clang-tidy of the tests, the builds dev and for arm64 and its unit tests in QEMU, and the long
 	            runs: hours
 	Ends with what each failed test said ("failed: NAME" and its lines of failed checks), and the lines
 	"N retried" and "N passed, N failed"; all output is in build/all. A skipped test is no failure unless CI
@@ -37,6 +37,8 @@ done
 [ "${VSCALED_MUST_RUN:-0}" != 0 ] || unset VSCALED_MUST_RUN
 [ -z "$full" ] || export VSCALED_FULL=1
 jobs=$(nproc)
+main=dev kube_jobs=$((4 * jobs))
+[ -z "$ci" ] || main=asan kube_jobs=$((3 * jobs))
 passed=0 failed=0 skipped=0 retried=0
 summary='' # of what failed, for the end
 ctest=(ctest)
@@ -225,33 +227,31 @@ mkdir -p "$logs"
 "$here/packages.sh" install build test lab deploy || [ -z "${VSCALED_MUST_RUN:-}" ]
 # For the tests of manifests and API server; which of them cannot do without it says so.
 KUBECTL=$("$here/lab.sh" kubectl 2>/dev/null) && export KUBECTL
-build dev
+build "$main"
 if [ -n "$ci" ]; then
 	build release
-	build asan
 	step "build Debian 13" "$here/debian.sh" trixie build
 	step "build fuzzers" build_fuzzers
 fi
 if [ -n "$full" ]; then
+	build dev
 	"$here/packages.sh" install arm64
 	step "build arm64" "$here/debian.sh" --arch arm64 trixie build
 fi
 
-# The whole of clang-tidy takes minutes, as the builds on Debian 13 that image and package take; CI runs
-# the cluster tests once, with sanitizers.
-tidy=(-E '^lint_(format|tidy)$') image=(-E '^deploy_(image|package)') cluster=()
-[ -z "$ci" ] || tidy=(-E '^lint_format$') image=() cluster=(-E '^test_cluster')
-tests format dev -R '^lint_format$'
-tests lint dev -L '^lint$' "${tidy[@]}"
+# The whole of clang-tidy takes minutes, as the builds on Debian 13 that image and package take.
+tidy=(-E '^lint_(format|tidy)$') image=(-E '^deploy_(image|package)')
+[ -z "$ci" ] || tidy=(-E '^lint_format$') image=()
+tests format "$main" -R '^lint_format$'
+tests lint "$main" -L '^lint$' "${tidy[@]}"
 if [ -z "$ci" ]; then
-	# CI runs these with sanitizers, and on Debian 13.
+	# CI runs these later, beside the lab, and on Debian 13.
 	for label in unit vectors fake; do
 		tests $label dev -L "^$label\$" -LE '^(lint|full)$' -j "$jobs"
 	done
 fi
 # These wait for the daemon's clock most of the time, and nothing else runs beside them.
-tests kube dev -L '^kube$' -LE '^full$' "${cluster[@]}" -j $((4 * jobs))
-[ -z "$ci" ] || tests "asan kube" asan -L '^kube$' -LE '^full$' -E '^(kube_|kubelet_)' -j $((3 * jobs))
+tests kube "$main" -L '^kube$' -LE '^full$' -j "$kube_jobs"
 if [ -n "$full" ] && has full dev; then
 	tests "long runs" dev -L '^full$' -LE '^lab$' -j "$jobs"
 fi
@@ -261,8 +261,8 @@ if [ -n "$ci" ]; then
 	lab_pid=$!
 fi
 for label in fuzz deploy; do
-	if has $label dev; then
-		tests $label dev -L "^$label\$" -LE '^full$' "${image[@]}" -j "$jobs"
+	if has $label "$main"; then
+		tests $label "$main" -L "^$label\$" -LE '^full$' "${image[@]}" -j "$jobs"
 	fi
 done
 if [ -n "$ci" ]; then
