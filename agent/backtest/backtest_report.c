@@ -8,10 +8,8 @@
 #include <stdatomic.h>
 #include <threads.h>
 
-/* Samples between two calls of progress. */
-#define PROGRESS_SAMPLES 256
-#define CORE_HOUR        ((double)USEC_PER_HOUR)
-#define GIB_HOUR         ((double)GIB * 3600)
+#define CORE_HOUR ((double)USEC_PER_HOUR)
+#define GIB_HOUR  ((double)GIB * 3600)
 
 /* For people. */
 static const char *const policy_notes[BACKTEST_POLICY_COUNT] = {
@@ -26,48 +24,25 @@ static const char *const policy_notes[BACKTEST_POLICY_COUNT] = {
 	[BACKTEST_THRESHOLD] = "doubles a limit that is used above 80 % for 2 min",
 };
 
-/* The runs of one series: a thread takes the next policy until none is left. */
+/* The runs of one series, block by block: a thread takes the next policy until none is left. */
 struct runs {
-	struct backtest_report *report;
-	backtest_progress_fn *progress; /* called on the caller's thread alone */
+	struct backtest run[BACKTEST_POLICY_COUNT];
+	struct backtest_block block;
+	backtest_progress_fn *progress; /* called on the caller's thread alone; NULL: never */
 	void *user;
-	atomic_size_t taken;   /* policies */
-	atomic_size_t samples; /* done, of all policies */
-	atomic_bool short_of_memory;
+	atomic_size_t taken; /* policies of this block */
 };
-
-static void run_one(struct runs *r, enum backtest_policy p, bool tells)
-{
-	const struct backtest_trace *t = &r->report->trace;
-	struct backtest *b = malloc(sizeof *b);
-	size_t since = 0, all;
-
-	if (b == NULL) {
-		r->short_of_memory = true;
-		return;
-	}
-	backtest_begin(b, p, t, &r->report->oracle);
-	while (backtest_step(b)) {
-		if (++since < PROGRESS_SAMPLES)
-			continue;
-		all = atomic_fetch_add(&r->samples, since);
-		since = 0;
-		if (tells)
-			r->progress(r->user, backtest_policy_names[p],
-				    (uint32_t)(all * 1000 / (BACKTEST_POLICY_COUNT * t->count)));
-	}
-	atomic_fetch_add(&r->samples, since);
-	r->report->result[p] = b->result;
-	backtest_drop(b);
-	free(b);
-}
 
 static void run_rest(struct runs *r, bool tells)
 {
 	size_t p;
 
-	while ((p = atomic_fetch_add(&r->taken, 1)) < BACKTEST_POLICY_COUNT)
-		run_one(r, p, tells);
+	while ((p = atomic_fetch_add(&r->taken, 1)) < BACKTEST_POLICY_COUNT) {
+		backtest_run(&r->run[p], &r->block);
+		if (tells)
+			r->progress(r->user, backtest_policy_names[p],
+				    (uint32_t)(r->run[p].periods * 1000 / r->run[p].periods_total));
+	}
 }
 
 static int run_beside(void *runs)
@@ -77,12 +52,13 @@ static int run_beside(void *runs)
 }
 
 /* On every CPU that this process may use. A thread that cannot be had is work for the others. */
-static void run_all(struct runs *r)
+static void run_block(struct runs *r)
 {
 	thrd_t beside[BACKTEST_POLICY_COUNT - 1];
 	size_t count = 0;
 	cpu_set_t cpus;
 
+	r->taken = 0;
 	CPU_ZERO(&cpus);
 	if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
 		while (count + 1 < (size_t)CPU_COUNT(&cpus) && count < ARRAY_SIZE(beside) &&
@@ -97,16 +73,23 @@ int backtest_report_run(const char *file, const struct backtest_trace *t,
 			backtest_progress_fn *progress, void *user, struct backtest_report *ret)
 {
 	struct backtest_report report = {.file = file, .trace = *t};
-	struct runs runs = {.report = &report, .progress = progress, .user = user};
-	int r = backtest_find_oracle(&report.trace, &report.oracle);
+	OWN(drop_free) struct runs *runs = calloc(1, sizeof *runs);
+	int r = runs != NULL ? backtest_find_oracle(&report.trace, &report.oracle) : -ENOMEM;
 
-	if (r == 0)
-		run_all(&runs);
-	if (runs.short_of_memory)
-		r = -ENOMEM;
-	if (r == 0)
-		*ret = report;
-	return r;
+	if (r < 0)
+		return r;
+	runs->progress = progress;
+	runs->user = user;
+	for (enum backtest_policy p = 0; p < BACKTEST_POLICY_COUNT; p++)
+		backtest_begin(&runs->run[p], p, &report.trace, &report.oracle);
+	while (backtest_block_next(&runs->block, &report.trace))
+		run_block(runs);
+	for (enum backtest_policy p = 0; p < BACKTEST_POLICY_COUNT; p++) {
+		report.result[p] = runs->run[p].result;
+		backtest_drop(&runs->run[p]);
+	}
+	*ret = report;
+	return 0;
 }
 
 /* 0 of nothing. */

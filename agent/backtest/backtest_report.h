@@ -13,7 +13,7 @@ struct backtest_report {
 	struct backtest_result result[BACKTEST_POLICY_COUNT];
 };
 
-/* permille of all policies; called after some samples. NULL: not called. */
+/* permille: done of the series; called after some periods. NULL: not called. */
 typedef void backtest_progress_fn(void *user, const char *policy, uint32_t permille);
 
 /* On all CPUs that the process may use, progress on the caller's thread. file and the samples are

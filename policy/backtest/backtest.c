@@ -191,6 +191,7 @@ void backtest_begin(struct backtest *b, enum backtest_policy policy, const struc
 	backtest_demand_init(&b->demand, t->cpus, t->seed);
 	b->request_milli = o->max_milli;
 	b->request_bytes = o->max_bytes;
+	b->point_end = (b->periods_total - 1) / BACKTEST_POINTS + 1;
 	backtest_policy_begin(b);
 	/* Where it starts is no change. */
 	b->result = (struct backtest_result){0};
@@ -205,55 +206,89 @@ static uint64_t waiting_usec(const struct sim *s)
 	return sum;
 }
 
-/* Limits and requests as they stand in the period. */
-static void add_areas(struct backtest *b)
+/* Limits and requests as they stand in so many periods; in calm ones memory moves here. */
+static void add_areas(struct backtest *b, uint64_t milli, size_t periods, bool calm)
 {
-	const struct sim *s = &b->rig.sim;
+	struct sim *s = &b->rig.sim;
 	struct backtest_result *r = &b->result;
 	const double seconds = (double)BACKTEST_PERIOD_USEC / USEC_PER_SEC;
+	const double limit = (double)s->u.limits.mem_max * seconds;
+	const double given = ((double)b->oracle->max_bytes - (double)b->request_bytes) * seconds;
+	int64_t span = (int64_t)(periods * BACKTEST_PERIOD_USEC) / 1000;
 
-	r->limit_core_usec += sim_milli(s) * BACKTEST_PERIOD_USEC / 1000;
-	r->given_core_usec += ((int64_t)b->oracle->max_milli - (int64_t)b->request_milli) *
-			      (int64_t)BACKTEST_PERIOD_USEC / 1000;
+	r->limit_core_usec += milli * (uint64_t)span;
+	r->given_core_usec += ((int64_t)b->oracle->max_milli - (int64_t)b->request_milli) * span;
 	if (!b->trace->memory)
 		return;
-	r->limit_byte_sec += (double)s->u.limits.mem_max * seconds;
-	r->used_byte_sec += (double)sim_unreclaimable(s) * seconds;
-	r->given_byte_sec += ((double)b->oracle->max_bytes - (double)b->request_bytes) * seconds;
+	/* Sums of fractions: their order is part of the result. */
+	for (size_t i = 0; i < periods; i++) {
+		r->limit_byte_sec += limit;
+		r->used_byte_sec += (double)sim_unreclaimable(s) * seconds;
+		r->given_byte_sec += given;
+		if (calm && (i == 0 || s->m.anon != s->load.anon_goal || s->m.debt != 0))
+			sim_step_memory(s);
+	}
 }
 
-static void note_point(struct backtest *b, uint64_t want_usec, uint64_t throttled)
+static void note_periods(struct backtest *b, uint64_t milli, uint64_t want_usec, uint64_t most_usec,
+			 size_t periods)
 {
 	const struct sim *s = &b->rig.sim;
-	struct backtest_point *p =
-		&b->result.point[b->periods * BACKTEST_POINTS / b->periods_total];
+	struct backtest_point *p = &b->result.point[b->point];
 
-	p->periods++;
-	p->throttled += (uint32_t)throttled;
+	p->periods += (uint32_t)periods;
 	p->demand_usec += want_usec;
-	p->demand_max_usec = MAX(p->demand_max_usec, want_usec);
-	p->limit_milli += sim_milli(s);
+	p->demand_max_usec = MAX(p->demand_max_usec, most_usec);
+	p->limit_milli += milli * periods;
 	p->memory_max_bytes = MAX(p->memory_max_bytes, sim_unreclaimable(s));
 	p->limit_bytes = s->u.limits.mem_max;
 	p->oom_kills = s->u.events.oom_kill;
+	b->result.demand_core_usec += want_usec;
+	b->left -= periods;
+	b->periods += periods;
+	if (b->periods < b->point_end)
+		return;
+	b->point = b->periods * BACKTEST_POINTS / b->periods_total;
+	b->point_end = ((b->point + 1) * b->periods_total - 1) / BACKTEST_POINTS + 1;
 }
 
-static void run_period(struct backtest *b, uint64_t micro_cores)
+/* Runs periods in which all work is done, memory fits and no limit moves: at most count, returns
+ * how many. */
+static size_t run_calm(struct backtest *b, const uint32_t *want_usec, size_t count)
 {
 	struct sim *s = &b->rig.sim;
-	uint64_t throttled = s->u.nr_throttled;
-	uint64_t want = backtest_demand_next(&b->demand, micro_cores);
+	const struct limits *l = &s->u.limits;
+	uint64_t milli = sim_milli(s), used = s->u.cpu_usage_usec;
+	uint32_t most;
+	size_t n;
 
-	s->load.busy_usec = want / s->load.threads;
-	want = s->load.busy_usec * s->load.threads;
-	add_areas(b);
-	rig_pass(&b->rig);
-	b->result.demand_core_usec += want;
+	if (b->skips_none || b->waiting_usec > 0 ||
+	    MAX(s->m.anon, s->load.anon_goal) > MIN(l->mem_max, l->mem_high))
+		return 0;
+	n = sim_run_calm(s, want_usec, MIN(count, b->point_end - b->periods), &most);
+	if (n == 0)
+		return 0;
+	add_areas(b, milli, n, true);
+	s->now += n * BACKTEST_PERIOD_USEC;
+	b->rig.now_real += n * BACKTEST_PERIOD_USEC;
+	note_periods(b, milli, s->u.cpu_usage_usec - used, most, n);
+	return n;
+}
+
+static void run_period(struct backtest *b, uint32_t want_usec)
+{
+	struct sim *s = &b->rig.sim;
+	uint64_t throttled = s->u.nr_throttled, milli = sim_milli(s);
+
+	s->load.busy_usec = want_usec / s->load.threads;
+	add_areas(b, milli, 1, false);
+	sim_run(s, BACKTEST_PERIOD_USEC);
+	b->rig.now_real += BACKTEST_PERIOD_USEC;
+	b->waiting_usec = waiting_usec(s);
 	/* First come, first served: what waits is the newest. */
-	b->result.unmet_core_usec += MIN(waiting_usec(s), want);
-	note_point(b, want, s->u.nr_throttled - throttled);
-	b->periods++;
-	backtest_policy_act(b);
+	b->result.unmet_core_usec += MIN(b->waiting_usec, want_usec);
+	b->result.point[b->point].throttled += (uint32_t)(s->u.nr_throttled - throttled);
+	note_periods(b, milli, want_usec, want_usec, 1);
 }
 
 static void load_memory(struct backtest *b, uint64_t bytes, usec_t span)
@@ -261,20 +296,41 @@ static void load_memory(struct backtest *b, uint64_t bytes, usec_t span)
 	struct sim *s = &b->rig.sim;
 	uint64_t up = bytes > s->m.anon ? bytes - s->m.anon : 0;
 
+	if (!b->trace->memory)
+		return;
 	s->load.anon_goal = bytes;
 	s->load.anon_bps = mul_div(up, USEC_PER_SEC, MAX(span, REGROW_USEC)) + PAGE_DEFAULT_BYTES;
 }
 
-bool backtest_step(struct backtest *b)
+/* Some of these periods, of one sample. Returns how many. */
+static size_t run_some(struct backtest *b, const uint32_t *want_usec, size_t count)
 {
-	const struct backtest_sample *sample = &b->trace->samples[b->next];
-	usec_t span = sample_span(b->trace, b->next);
+	size_t skips = b->skips_none ? 0 : backtest_policy_skips(b, count);
+	size_t n = skips > 0 ? run_calm(b, want_usec, skips) : 0;
+
+	if (n > 0) {
+		backtest_policy_skip(b, want_usec, n);
+		return n;
+	}
+	if (run_calm(b, want_usec, 1) == 0)
+		run_period(b, *want_usec);
+	backtest_policy_act(b);
+	return 1;
+}
+
+void backtest_run(struct backtest *b, const struct backtest_block *k)
+{
 	const struct usage *u = &b->rig.sim.u;
 
-	if (b->trace->memory)
-		load_memory(b, sample->memory_bytes, span);
-	for (usec_t at = 0; at < span; at += BACKTEST_PERIOD_USEC)
-		run_period(b, sample->micro_cores);
+	for (size_t i = 0; i < k->count;) {
+		if (b->left == 0) {
+			usec_t span = sample_span(b->trace, b->next);
+
+			load_memory(b, b->trace->samples[b->next++].memory_bytes, span);
+			b->left = periods_of(span);
+		}
+		i += run_some(b, k->want_usec + i, MIN(k->count - i, b->left));
+	}
 	b->result.span_usec = b->periods * BACKTEST_PERIOD_USEC;
 	b->result.used_core_usec = u->cpu_usage_usec;
 	b->result.periods = u->nr_periods;
@@ -284,7 +340,6 @@ bool backtest_step(struct backtest *b)
 	b->result.limit[RESOURCE_MEMORY] = u->limits.mem_max;
 	b->result.request[RESOURCE_CPU] = b->request_milli;
 	b->result.request[RESOURCE_MEMORY] = b->request_bytes;
-	return ++b->next < b->trace->count;
 }
 
 void backtest_drop(struct backtest *b)
@@ -348,4 +403,22 @@ uint64_t backtest_demand_next(struct backtest_demand *d, uint64_t micro_cores)
 	throws = COINS * ((2 * mean + COINS * PIECE_USEC - 1) / (COINS * PIECE_USEC) + 1);
 	chance = (mean * COIN_ONE + throws * PIECE_USEC - 1) / (throws * PIECE_USEC);
 	return MIN(throw_coins(d, throws, chance) * mean * COIN_ONE / (throws * chance), most);
+}
+
+bool backtest_block_next(struct backtest_block *k, const struct backtest_trace *t)
+{
+	if (k->next == 0)
+		backtest_demand_init(&k->demand, t->cpus, t->seed);
+	for (k->count = 0; k->count < BACKTEST_BLOCK; k->left--) {
+		uint64_t want;
+
+		if (k->left == 0 && k->next == t->count)
+			break;
+		if (k->left == 0)
+			k->left = periods_of(sample_span(t, k->next++));
+		want = backtest_demand_next(&k->demand, t->samples[k->next - 1].micro_cores);
+		/* Each of the threads, one per CPU, wants the same. */
+		k->want_usec[k->count++] = (uint32_t)(want - want % t->cpus);
+	}
+	return k->count > 0;
 }

@@ -2,7 +2,8 @@
 /*
  * One policy over one recorded series: the demand model gives what each period wants, the simulator
  * runs it against the limits, the policy sees the counters and changes the limits. Every policy
- * sees the same demand. No clock and no I/O; the caller steps sample by sample.
+ * sees the same demand. No clock and no I/O; the caller steps block by block. Periods in which
+ * nothing can change are run together, with the same result as one by one.
  *
  * Memory is anonymous memory that follows the samples. A killed container takes its memory back by
  * the next sample.
@@ -44,7 +45,7 @@ struct backtest_sample {
 
 struct backtest_trace {
 	const struct backtest_sample *samples;
-	size_t count; /* >= 2, in the order of time */
+	size_t count; /* >= 2, each later than the one before */
 	bool memory;  /* the samples have it */
 	uint32_t cpus;
 	uint64_t seed;
@@ -122,8 +123,23 @@ struct backtest {
 	struct backtest_peer peer;
 	struct backtest_result result;
 	uint64_t request_milli, request_bytes;
-	size_t next; /* sample */
+	size_t next;   /* sample */
+	uint64_t left; /* periods of the running one */
 	uint64_t periods, periods_total;
+	uint64_t point, point_end; /* the running one, and the period after it */
+	uint64_t waiting_usec;     /* work that the last period left */
+	bool skips_none;           /* for tests: every period by itself */
+};
+
+/* What the next periods want, made once for all policies. */
+#define BACKTEST_BLOCK 65536
+
+struct backtest_block {
+	struct backtest_demand demand;
+	size_t next;   /* sample; all 0 at the start */
+	uint64_t left; /* periods of the running one */
+	size_t count;
+	uint32_t want_usec[BACKTEST_BLOCK];
 };
 
 /* -ENOMEM. */
@@ -132,8 +148,10 @@ int backtest_find_oracle(const struct backtest_trace *t, struct backtest_oracle 
  * begun one is not moved and must be dropped. */
 void backtest_begin(struct backtest *b, enum backtest_policy policy, const struct backtest_trace *t,
 		    const struct backtest_oracle *o);
-/* Runs one sample; false: it was the last. */
-bool backtest_step(struct backtest *b);
+/* False: there are no more. */
+bool backtest_block_next(struct backtest_block *k, const struct backtest_trace *t);
+/* Runs these periods; the blocks of a trace follow each other. */
+void backtest_run(struct backtest *b, const struct backtest_block *k);
 void backtest_drop(struct backtest *b);
 
 /* For the policies: a limit that the peer sets. A memory limit is not lowered below use. */
@@ -142,3 +160,7 @@ void backtest_set_memory(struct backtest *b, uint64_t bytes);
 /* backtest_policy.c: at the start, and after each period. */
 void backtest_policy_begin(struct backtest *b);
 void backtest_policy_act(struct backtest *b);
+/* After how many of the next periods the policy would do nothing, if no work is left in them; and
+ * what it keeps of them. */
+size_t backtest_policy_skips(const struct backtest *b, size_t count);
+void backtest_policy_skip(struct backtest *b, const uint32_t *want_usec, size_t count);

@@ -119,14 +119,24 @@ static void begin_captain(struct backtest *b)
 	captain_init(&b->peer.captain, (double)b->oracle->max_milli / 1000, CAPTAIN_TARGET);
 }
 
+static void sample_captain(struct backtest *b, uint64_t used_usec)
+{
+	captain_sample(&b->peer.captain, (double)used_usec / (double)BACKTEST_PERIOD_USEC);
+	b->peer.period_used_usec += used_usec;
+}
+
+static void skip_captain(struct backtest *b, const uint32_t *want_usec, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		sample_captain(b, want_usec[i]);
+}
+
 static void act_captain(struct backtest *b)
 {
 	struct backtest_peer *p = &b->peer;
 	const struct usage *u = &b->rig.sim.u;
 
-	captain_sample(&p->captain, (double)(u->cpu_usage_usec - p->period_used_usec) /
-					    (double)BACKTEST_PERIOD_USEC);
-	p->period_used_usec = u->cpu_usage_usec;
+	sample_captain(b, u->cpu_usage_usec - p->period_used_usec);
 	if (!every(b, BACKTEST_PERIODS))
 		return;
 	if (captain_act(&p->captain, u->nr_throttled - p->throttled)) {
@@ -167,15 +177,17 @@ static void act_threshold(struct backtest *b)
 static const struct {
 	void (*begin)(struct backtest *b); /* NULL: with the original limits */
 	void (*act)(struct backtest *b);   /* NULL: never */
+	uint32_t every;                    /* calm periods between two acts of a peer; 0: all */
+	void (*skip)(struct backtest *b, const uint32_t *want_usec, size_t count);
 } rows[BACKTEST_POLICY_COUNT] = {
-	[BACKTEST_LATENCY] = {begin_vscaled, act_vscaled},
-	[BACKTEST_BALANCED] = {begin_vscaled, act_vscaled},
-	[BACKTEST_SAVINGS] = {begin_vscaled, act_vscaled},
-	[BACKTEST_VPA] = {begin_vpa, act_vpa},
-	[BACKTEST_STATIC_P95] = {begin_p95, NULL},
-	[BACKTEST_CPU_FAST] = {begin_cpu_fast, act_cpu_fast},
-	[BACKTEST_CAPTAIN] = {begin_captain, act_captain},
-	[BACKTEST_THRESHOLD] = {NULL, act_threshold},
+	[BACKTEST_LATENCY] = {begin_vscaled, act_vscaled, 0, NULL},
+	[BACKTEST_BALANCED] = {begin_vscaled, act_vscaled, 0, NULL},
+	[BACKTEST_SAVINGS] = {begin_vscaled, act_vscaled, 0, NULL},
+	[BACKTEST_VPA] = {begin_vpa, act_vpa, PERIODS_PER_MINUTE, NULL},
+	[BACKTEST_STATIC_P95] = {begin_p95, NULL, 0, NULL},
+	[BACKTEST_CPU_FAST] = {begin_cpu_fast, act_cpu_fast, BACKTEST_PERIODS, NULL},
+	[BACKTEST_CAPTAIN] = {begin_captain, act_captain, BACKTEST_PERIODS, skip_captain},
+	[BACKTEST_THRESHOLD] = {NULL, act_threshold, BACKTEST_PERIODS, NULL},
 };
 
 void backtest_policy_begin(struct backtest *b)
@@ -188,6 +200,21 @@ void backtest_policy_act(struct backtest *b)
 {
 	if (rows[b->policy].act != NULL)
 		rows[b->policy].act(b);
+}
+
+size_t backtest_policy_skips(const struct backtest *b, size_t count)
+{
+	uint32_t every = rows[b->policy].every;
+
+	if (b->policy <= BACKTEST_SAVINGS)
+		return 0;
+	return every != 0 ? MIN(count, every - 1 - b->periods % every) : count;
+}
+
+void backtest_policy_skip(struct backtest *b, const uint32_t *want_usec, size_t count)
+{
+	if (rows[b->policy].skip != NULL)
+		rows[b->policy].skip(b, want_usec, count);
 }
 
 /* ---- K8s-CPU-Fast ---- */
@@ -273,11 +300,12 @@ bool captain_act(struct captain *c, uint64_t throttled)
 
 /* ---- VPA's updater ---- */
 
-const struct vpa_update_rules vpa_update_rules_default = {
-	.min_change = 0.1,
-	.lifetime_usec = 12 * USEC_PER_HOUR,
-	.quick_oom_usec = 10 * USEC_PER_MIN,
-};
+/* Summed over the resources. */
+#define MIN_CHANGE 0.1
+/* A change within the bounds waits until the pod is this old; a run that an OOM kill ends sooner
+ * than this counts. */
+#define LIFETIME_USEC  (12 * USEC_PER_HOUR)
+#define QUICK_OOM_USEC (10 * USEC_PER_MIN)
 
 /* VPA compares in thousandths of a unit: CPU amounts are so already, bytes are not. */
 static const double milli_per_amount[RESOURCE_COUNT] = {
@@ -285,61 +313,35 @@ static const double milli_per_amount[RESOURCE_COUNT] = {
 	[RESOURCE_MEMORY] = 1000,
 };
 
-/* One resource of one container; returns false when it has no recommendation. */
-static bool rate_container(const struct vpa_pod_container *c, enum resource r,
-			   struct vpa_priority *p)
-{
-	int64_t request = c->request[r], upper = c->rec.amount[VPA_UPPER][r];
-
-	if (!c->recommended || !(c->rec.resources & (1u << r)))
-		return false;
-	if (request == 0) {
-		p->scale_up = true;
-		p->outside_range = true;
-		return true;
-	}
-	if (c->rec.amount[VPA_TARGET][r] > request)
-		p->scale_up = true;
-	/* An upper bound of 0 is one that is not there. */
-	if (request < c->rec.amount[VPA_LOWER][r] || (upper > 0 && request > upper))
-		p->outside_range = true;
-	return true;
-}
-
-struct vpa_priority vpa_update_priority(const struct vpa_pod_container *containers, size_t count)
+struct vpa_priority vpa_update_priority(const int64_t request[RESOURCE_COUNT],
+					const struct vpa_recommendation *rec)
 {
 	struct vpa_priority p = {0};
 
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		double request = 0, target = 0;
-		bool any = false;
+		int64_t target = rec->amount[VPA_TARGET][r], upper = rec->amount[VPA_UPPER][r];
+		double from = MAX((double)request[r] * milli_per_amount[r], 1.0);
 
-		for (size_t i = 0; i < count; i++) {
-			if (!rate_container(&containers[i], r, &p))
-				continue;
-			any = true;
-			request += (double)containers[i].request[r] * milli_per_amount[r];
-			target += (double)containers[i].rec.amount[VPA_TARGET][r] *
-				  milli_per_amount[r];
-		}
-		if (!any)
+		if (!(rec->resources & (1u << r)))
 			continue;
-		request = MAX(request, 1.0);
-		p.resource_diff += fabs(request - target) / request;
+		p.scale_up |= request[r] == 0 || target > request[r];
+		/* An upper bound of 0 is one that is not there. */
+		p.outside_range |= request[r] == 0 || request[r] < rec->amount[VPA_LOWER][r] ||
+				   (upper > 0 && request[r] > upper);
+		p.resource_diff += fabs(from - (double)target * milli_per_amount[r]) / from;
 	}
 	return p;
 }
 
-bool vpa_update_accepted(const struct vpa_priority *p, const struct vpa_pod_run *run,
-			 const struct vpa_update_rules *rules)
+bool vpa_update_accepted(const struct vpa_priority *p, const struct vpa_pod_run *run)
 {
-	bool quick_oom = run->oom_killed && run->oom_run_usec < rules->quick_oom_usec;
+	bool quick_oom = run->oom_killed && run->oom_run_usec < QUICK_OOM_USEC;
 
 	if (quick_oom)
 		return p->resource_diff > 0;
 	if (p->outside_range)
 		return true;
-	return run->age_usec >= rules->lifetime_usec && p->resource_diff >= rules->min_change;
+	return run->age_usec >= LIFETIME_USEC && p->resource_diff >= MIN_CHANGE;
 }
 
 /* ---- VPA's recommender and updater for one container ---- */
@@ -377,7 +379,7 @@ void backtest_vpa_estimate(const struct backtest_vpa *v, uint32_t containers,
 bool backtest_vpa_update(struct backtest_vpa *v, const int64_t request[RESOURCE_COUNT],
 			 const int64_t max[RESOURCE_COUNT], usec_t now, int64_t ret[RESOURCE_COUNT])
 {
-	struct vpa_pod_container c = {.recommended = true};
+	struct vpa_recommendation rec;
 	struct vpa_pod_run run = {
 		.age_usec = now - v->changed,
 		.oom_killed = v->oom_killed,
@@ -387,17 +389,15 @@ bool backtest_vpa_update(struct backtest_vpa *v, const int64_t request[RESOURCE_
 
 	if (v->aggregate.samples == 0)
 		return false;
-	backtest_vpa_estimate(v, 1, &c.rec);
-	for (int r = 0; r < RESOURCE_COUNT; r++) {
-		c.request[r] = request[r];
+	backtest_vpa_estimate(v, 1, &rec);
+	for (int r = 0; r < RESOURCE_COUNT; r++)
 		for (int b = 0; max[r] > 0 && b < VPA_BOUND_COUNT; b++)
-			c.rec.amount[b][r] = MIN(c.rec.amount[b][r], max[r]);
-	}
-	p = vpa_update_priority(&c, 1);
-	if (!vpa_update_accepted(&p, &run, &vpa_update_rules_default))
+			rec.amount[b][r] = MIN(rec.amount[b][r], max[r]);
+	p = vpa_update_priority(request, &rec);
+	if (!vpa_update_accepted(&p, &run))
 		return false;
 	for (int r = 0; r < RESOURCE_COUNT; r++)
-		ret[r] = v->resources & 1u << r ? c.rec.amount[VPA_TARGET][r] : request[r];
+		ret[r] = v->resources & 1u << r ? rec.amount[VPA_TARGET][r] : request[r];
 	v->changed = now;
 	v->oom_killed = false;
 	return true;

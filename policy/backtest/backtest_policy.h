@@ -49,37 +49,23 @@ bool captain_act(struct captain *c, uint64_t throttled);
 
 /* VPA's decision when a running pod is changed. */
 
-struct vpa_pod_container {
-	int64_t request[RESOURCE_COUNT];
-	bool recommended; /* otherwise its requests count in the sums of the pod */
-	struct vpa_recommendation rec;
-};
-
-struct vpa_update_rules {
-	double min_change;     /* relative, summed over the resources */
-	usec_t lifetime_usec;  /* a change within the bounds waits until the pod is this old */
-	usec_t quick_oom_usec; /* a run that ends in an OOM kill sooner than this counts */
-};
-
-extern const struct vpa_update_rules vpa_update_rules_default;
-
 struct vpa_priority {
 	bool outside_range;   /* a request lies outside its bounds, or is missing */
 	bool scale_up;        /* a target is above its request */
-	double resource_diff; /* relative change of the pod, summed over the resources */
+	double resource_diff; /* relative change, summed over the resources */
 };
 
-/* What is known of a running pod besides its containers. */
+/* What is known of a running pod besides its container. */
 struct vpa_pod_run {
 	usec_t age_usec;
 	bool oom_killed;     /* the last termination of an observed container */
 	usec_t oom_run_usec; /* how long that run lasted */
 };
 
-/* request as the container's status has it, else its spec; unrecommended ones are left out. */
-struct vpa_priority vpa_update_priority(const struct vpa_pod_container *containers, size_t count);
-bool vpa_update_accepted(const struct vpa_priority *p, const struct vpa_pod_run *run,
-			 const struct vpa_update_rules *rules);
+/* Of a pod of one container. */
+struct vpa_priority vpa_update_priority(const int64_t request[RESOURCE_COUNT],
+					const struct vpa_recommendation *rec);
+bool vpa_update_accepted(const struct vpa_priority *p, const struct vpa_pod_run *run);
 
 /*
  * VPA 1.8 as a policy with limit = request: its recommender sampled once a minute, its updater

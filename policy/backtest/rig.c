@@ -88,10 +88,8 @@ static void arrivals(struct sim *s)
 	if (l->cycle_usec == 0 || s->now < s->next_cycle)
 		return;
 	for (uint32_t i = 0; i < l->threads; i++) {
-		if (l->drops) {
-			s->lost_usec += s->pending[i];
+		if (l->drops)
 			s->pending[i] = 0;
-		}
 		s->pending[i] += l->busy_usec;
 	}
 	s->next_cycle += l->cycle_usec;
@@ -144,6 +142,42 @@ static void step_cpu(struct sim *s)
 	s->turn += waited;
 	if (s->throttled)
 		s->u.psi_cpu_some_usec += s->step_usec;
+}
+
+/* What the period timer does in a period in which nothing is throttled; true: one has ended. */
+static bool sim_timer_pass(bool *timer_on, bool *idle, bool ran)
+{
+	bool ended = *timer_on;
+
+	*timer_on = ran || (ended && !*idle);
+	*idle = ended || ran ? !ran : *idle;
+	return ended;
+}
+
+size_t sim_run_calm(struct sim *s, const uint32_t *want_usec, size_t count, uint32_t *ret_most)
+{
+	uint64_t quota = s->u.limits.cpu_quota_usec, used = 0, ended = 0;
+	bool timer_on = s->timer_on, idle = s->idle;
+	uint32_t most = 0;
+	size_t n = 0;
+
+	for (; n < count && want_usec[n] <= quota; n++) {
+		ended += sim_timer_pass(&timer_on, &idle, want_usec[n] > 0);
+		used += want_usec[n];
+		most = MAX(most, want_usec[n]);
+	}
+	/* Else start_timer() sets both. */
+	if (n > 0 && timer_on) {
+		s->runtime_usec = quota - want_usec[n - 1];
+		s->next_period = s->now + n * s->u.limits.cpu_period_usec;
+	}
+	s->timer_on = timer_on;
+	s->idle = idle;
+	s->u.cpu_usage_usec += used;
+	s->u.nr_periods += ended;
+	s->next_cycle += n * s->load.cycle_usec;
+	*ret_most = most;
+	return n;
 }
 
 /* ---- memory ---- */
@@ -245,7 +279,7 @@ static void read_files(struct sim *s)
 		stall(s, mul_div(s->step_usec, REFAULT_STALL_PERMILLE * miss, 1000 * bytes));
 }
 
-static void step_memory(struct sim *s)
+void sim_step_memory(struct sim *s)
 {
 	grow_anon(s);
 	read_files(s);
@@ -258,7 +292,7 @@ void sim_run(struct sim *s, usec_t span)
 
 	while (s->now < end) {
 		step_cpu(s);
-		step_memory(s);
+		sim_step_memory(s);
 		s->now += s->step_usec;
 	}
 }
@@ -456,8 +490,7 @@ static void note_reads(struct rig *r, uint32_t have)
 		r->reads[__builtin_ctz(have)]++;
 }
 
-/* What a pass reads: asked for in stages, or given. */
-static void pass(struct rig *r, uint32_t given, const struct control_context *x)
+void rig_read(struct rig *r, uint32_t given, const struct control_context *x)
 {
 	struct usage all, u = {0};
 	uint32_t want = given, tried = 0, have;
@@ -474,40 +507,6 @@ static void pass(struct rig *r, uint32_t given, const struct control_context *x)
 	control_reflex_pass(&r->c, &u, x);
 }
 
-/* memory.events speaks: at once, and not more often than the kernel does. */
-static void wake(struct rig *r)
-{
-	struct change steps[RIG_STEPS];
-	struct plan p = {.steps = steps, .capacity = RIG_STEPS};
-	struct control_context x = rig_context(r, &p);
-	const struct mem_events *e = &r->sim.u.events;
-
-	if (e->max == r->woken.max && e->high == r->woken.high && e->oom_kill == r->woken.oom_kill)
-		return;
-	r->woken = *e;
-	pass(r, USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_EVENTS, &x);
-	rig_apply(r, &p);
-}
-
-void rig_pass(struct rig *r)
-{
-	usec_t end = r->sim.now + r->tick_usec;
-
-	if (!r->wakes) {
-		sim_run(&r->sim, r->tick_usec);
-		r->now_real += r->tick_usec;
-		return;
-	}
-	while (r->sim.now < end) {
-		usec_t piece = MIN(10 * USEC_PER_MSEC, end - r->sim.now);
-
-		sim_run(&r->sim, piece);
-		r->now_real += piece;
-		if (r->sim.now < end)
-			wake(r);
-	}
-}
-
 void rig_decide(struct rig *r)
 {
 	struct change steps[RIG_STEPS];
@@ -522,7 +521,7 @@ void rig_decide(struct rig *r)
 		note_reads(r, u.have);
 		control_observe(&r->c, &u, &x);
 	} else {
-		pass(r, 0, &x);
+		rig_read(r, 0, &x);
 	}
 	if (r->sim.now >= r->next_review) {
 		r->next_review = r->sim.now + r->review_usec;

@@ -53,13 +53,17 @@ struct sim {
 	uint32_t turn;
 	uint64_t runtime_usec;
 	bool timer_on, idle, throttled;
-	uint64_t lost_usec;    /* work dropped */
 	uint64_t write_kills;  /* kills caused by a lowered memory.max */
 	uint64_t cache_cursor; /* refaults in bytes not yet counted as a page */
 };
 
 void sim_init(struct sim *s, const struct limits *l, uint32_t cpus, uint64_t seed);
 void sim_run(struct sim *s, usec_t span);
+/* CPU and memory of sim_run() apart, the clock left to the caller. For periods of one step, the
+ * first of which finds no work left: as many as get all that they want, at most count; and their
+ * most. */
+size_t sim_run_calm(struct sim *s, const uint32_t *want_usec, size_t count, uint32_t *ret_most);
+void sim_step_memory(struct sim *s);
 void sim_observe(const struct sim *s, struct usage *ret);
 /* As the limit writer of cgroup/ does it: same checks, same outcomes. */
 int sim_apply(struct sim *s, const struct change *c);
@@ -93,7 +97,7 @@ struct rig {
 	usec_t next_sample;
 	usec_t next_review;
 	usec_t now_real;
-	bool wakes; /* memory.events wakes: a pass at once, 10 ms apart at least */
+	bool wakes; /* for tests: memory.events wakes */
 	struct mem_events woken;
 	uint64_t reads[10]; /* passes that read the group of this bit */
 	uint32_t changes;   /* done */
@@ -116,6 +120,7 @@ struct rig {
 void rig_set_up(struct rig *r, const struct limits *l, uint32_t cpus, uint64_t seed);
 struct control_context rig_context(struct rig *r, struct plan *p);
 void rig_apply(struct rig *r, struct plan *p);
-/* A tick: it passes; what is read then, and what comes of it. */
-void rig_pass(struct rig *r);
+/* A reflex pass that reads these groups; 0: what it asks for, in stages. */
+void rig_read(struct rig *r, uint32_t given, const struct control_context *x);
+/* After a tick: what is read then, and what comes of it. */
 void rig_decide(struct rig *r);

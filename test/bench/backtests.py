@@ -2,7 +2,9 @@
 """Prints a Markdown page: each policy of `vscalectl backtest` over public and generated series.
 
 usage: backtests.py [--vscalectl FILE] [--each] DIRECTORY
+       backtests.py [--vscalectl FILE] --cost N
 DIRECTORY has the public series; one that it lacks is downloaded into it. All are checked.
+--cost: the CPU time of a week of 1 s samples of N containers, of the generated kinds in turn.
 """
 import argparse
 import hashlib
@@ -10,6 +12,7 @@ import json
 import math
 import os
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -96,10 +99,10 @@ def batch(hour, rng):
 GENERATED = [("jvm-plateau", plateau), ("leak", leak), ("batch", batch)]
 
 
-def series_of_law(law):
-    """A week of samples, 10 s apart."""
-    rng, rows = random.Random(SEED), []
-    for t in range(0, 7 * DAY_SECONDS, 10):
+def series_of_law(law, seed=SEED, step=10):
+    """A week of samples."""
+    rng, rows = random.Random(seed), []
+    for t in range(0, 7 * DAY_SECONDS, step):
         cpu, mib = law(t / HOUR_SECONDS, rng)
         rows.append(f"{t},{cpu:.3f},{int(mib * MIB)}")
     return "time,cpu_cores,memory_bytes\n" + "\n".join(rows) + "\n"
@@ -193,12 +196,28 @@ def print_misses(reports):
             print(f"* {os.path.basename(report['file'])}: {miss}")
 
 
+def print_cost(vscalectl, count):
+    with tempfile.NamedTemporaryFile("w") as f:
+        for i in range(count):
+            f.seek(0)
+            f.write(series_of_law(GENERATED[i % len(GENERATED)][1], i, 1))
+            f.truncate()
+            f.flush()
+            subprocess.run([vscalectl, "backtest", "--cpus", str(CPUS), f.name], check=True, stdout=subprocess.DEVNULL)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{count} containers: {used.ru_utime + used.ru_stime:.1f} s of CPU")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--vscalectl", default="build/release/agent/vscalectl", help="(default: %(default)s)")
     parser.add_argument("--each", action="store_true", help="tables of each series, too")
-    parser.add_argument("directory", help="of the public series; what it lacks is downloaded into it")
+    parser.add_argument("--cost", type=int, metavar="N", help="instead: the CPU time of N containers")
+    parser.add_argument("directory", nargs="?", default=".", help="of the public series; what it lacks is downloaded into it")
     args = parser.parse_args()
+    if args.cost:
+        print_cost(args.vscalectl, args.cost)
+        return
     with tempfile.TemporaryDirectory() as target:
         files = []
         for path, text in write_series(args.directory, target):

@@ -178,17 +178,16 @@ static struct outcome run_captain(const struct step *s, const struct load *l)
  * The most favourable case: limit = request, in place, at once, one container without history but
  * the idle minute, no disruption to avoid, and work that does not queue up.
  */
-static void vpa_round(struct vpa_pod_container *pod, usec_t age, struct watch *w, usec_t now)
+static void vpa_round(int64_t request[RESOURCE_COUNT], const struct vpa_recommendation *rec,
+		      usec_t age, struct watch *w, usec_t now)
 {
-	struct vpa_priority p = vpa_update_priority(pod, 1);
+	struct vpa_priority p = vpa_update_priority(request, rec);
 	struct vpa_pod_run run = {.age_usec = age};
-	int64_t to = pod->rec.amount[VPA_TARGET][RESOURCE_CPU];
 
-	if (!pod->recommended || now < w->begin ||
-	    !vpa_update_accepted(&p, &run, &vpa_update_rules_default))
+	if (rec->resources == 0 || now < w->begin || !vpa_update_accepted(&p, &run))
 		return;
-	pod->request[RESOURCE_CPU] = to;
-	note_limit(w, (uint64_t)to, now);
+	request[RESOURCE_CPU] = rec->amount[VPA_TARGET][RESOURCE_CPU];
+	note_limit(w, (uint64_t)request[RESOURCE_CPU], now);
 }
 
 static struct outcome run_vpa(const struct step *s, const struct load *l)
@@ -199,20 +198,20 @@ static struct outcome run_vpa(const struct step *s, const struct load *l)
 	struct watch w = {.s = s, .begin = begin, .throttled_at = begin + REFLEX_INTERVAL};
 	OWN(vpa_aggregate_drop) struct vpa_aggregate a;
 	struct vpa_container c = {.aggregate = &a, .rules = &vpa_rules_default};
-	struct vpa_pod_container pod = {.request = {(int64_t)s->from}};
+	int64_t request[RESOURCE_COUNT] = {(int64_t)s->from};
+	struct vpa_recommendation rec = {0};
 
 	vpa_aggregate_init(&a, &vpa_rules_default);
 	while (w.o.reach == 0 && MAX(recommend, update) < start + VPA_MOST) {
 		if (recommend <= update) {
 			usec_t seen = recommend - l->seed % SCRAPE;
-			int64_t used = MIN(pod.request[RESOURCE_CPU], (int64_t)s->to);
+			int64_t used = MIN(request[RESOURCE_CPU], (int64_t)s->to);
 
 			vpa_add_cpu(&c, seen > begin ? used : 0, recommend);
-			vpa_estimate(&a, &vpa_rules_default, 1, RESOURCES_CPU, &pod.rec);
-			pod.recommended = true;
+			vpa_estimate(&a, &vpa_rules_default, 1, RESOURCES_CPU, &rec);
 			recommend += USEC_PER_MIN;
 		} else {
-			vpa_round(&pod, update - start, &w, update);
+			vpa_round(request, &rec, update - start, &w, update);
 			update += USEC_PER_MIN;
 		}
 	}

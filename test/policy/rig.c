@@ -59,6 +59,36 @@ void sim_restart(struct sim *s)
 	s->next_cycle = s->now;
 }
 
+/* memory.events speaks: at once, and not more often than the kernel does. */
+static void wake(struct rig *r)
+{
+	struct change steps[RIG_STEPS];
+	struct plan p = {.steps = steps, .capacity = RIG_STEPS};
+	struct control_context x = rig_context(r, &p);
+	const struct mem_events *e = &r->sim.u.events;
+
+	if (e->max == r->woken.max && e->high == r->woken.high && e->oom_kill == r->woken.oom_kill)
+		return;
+	r->woken = *e;
+	rig_read(r, USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_EVENTS, &x);
+	rig_apply(r, &p);
+}
+
+void rig_pass(struct rig *r)
+{
+	usec_t end = r->sim.now + r->tick_usec;
+
+	while (r->sim.now < end) {
+		usec_t most = r->wakes ? 10 * USEC_PER_MSEC : r->tick_usec;
+		usec_t piece = MIN(most, end - r->sim.now);
+
+		sim_run(&r->sim, piece);
+		r->now_real += piece;
+		if (r->wakes && r->sim.now < end)
+			wake(r);
+	}
+}
+
 void rig_tick(struct rig *r)
 {
 	rig_pass(r);

@@ -19,6 +19,8 @@ uint64_t rig_number_from(const char *name, uint64_t otherwise);
 void rig_init(struct rig *r, uint64_t cpu_milli, uint64_t mem_max, uint32_t cpus);
 /* Its control begins anew, with these originals and no history. */
 void rig_begin(struct rig *r, const struct limits *original);
+/* A tick passes, without a look at what it brought. */
+void rig_pass(struct rig *r);
 void rig_tick(struct rig *r);
 void rig_run(struct rig *r, usec_t span);
 /* Runs until the check holds; the time it took, or LIMIT_MAX after `most`. */

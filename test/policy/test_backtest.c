@@ -14,18 +14,27 @@ static struct backtest_trace trace_of(const struct backtest_sample *s, size_t co
 				       .seed = SEED};
 }
 
+/* A run to its end; owned by the caller. */
+static void run_whole(struct backtest *b, enum backtest_policy p, const struct backtest_trace *t,
+		      const struct backtest_oracle *o, bool skips_none)
+{
+	struct backtest_block *k = calloc(1, sizeof *k);
+
+	backtest_begin(b, p, t, o);
+	b->skips_none = skips_none;
+	while (backtest_block_next(k, t))
+		backtest_run(b, k);
+	free(k);
+}
+
 static struct backtest_result run_from(enum backtest_policy p, const struct backtest_trace *t,
 				       const struct backtest_oracle *o)
 {
-	struct backtest_result result;
 	static struct backtest b;
 
-	backtest_begin(&b, p, t, o);
-	while (backtest_step(&b))
-		;
-	result = b.result;
+	run_whole(&b, p, t, o, false);
 	backtest_drop(&b);
-	return result;
+	return b.result;
 }
 
 static void test_demand(void)
@@ -213,8 +222,97 @@ static void test_vscaled(void)
 	CHECK(r.used_core_usec > r.demand_core_usec / 100 * 99);
 }
 
+/* --- periods that are run together end as they do one by one */
+
+#define SERIES_SAMPLES 600
+
+/* Idle for a while, busy for a while; memory that stands, wanders, or grows and falls. */
+static struct backtest_trace random_trace(struct backtest_sample *s, uint64_t *random)
+{
+	static const usec_t steps[] = {USEC_PER_SEC, USEC_PER_SEC, 300 * USEC_PER_MSEC,
+				       5 * USEC_PER_SEC};
+	usec_t step = steps[random_next(random) % ARRAY_SIZE(steps)];
+	uint64_t cores = 20000 + random_next(random) % 800000, busy = random_next(random) % 4;
+	uint64_t bytes = (16 + random_next(random) % 500) * MIB;
+	uint64_t wanders = random_next(random) % 3 * (random_next(random) % MIB);
+	uint64_t falls = 2 + random_next(random) % 500;
+
+	for (size_t i = 0; i < SERIES_SAMPLES; i++) {
+		if (random_next(random) % 60 == 0)
+			busy = random_next(random) % 4;
+		s[i].at = i * step;
+		s[i].micro_cores = busy * (cores + random_next(random) % cores);
+		s[i].memory_bytes = i > 0 ? s[i - 1].memory_bytes : bytes;
+		if (random_next(random) % 2 == 0)
+			s[i].memory_bytes += wanders / 2;
+		else
+			s[i].memory_bytes -= MIN(wanders / 2, s[i].memory_bytes / 2);
+		if (random_next(random) % falls == 0)
+			s[i].memory_bytes = bytes / 2 + random_next(random) % bytes;
+	}
+	return (struct backtest_trace){.samples = s,
+				       .count = SERIES_SAMPLES,
+				       .memory = random_next(random) % 4 > 0,
+				       .cpus = 1 + (uint32_t)(random_next(random) % 4),
+				       .seed = random_next(random)};
+}
+
+static void check_same(const struct backtest *a, const struct backtest *b)
+{
+	const struct control *x = &a->rig.c, *y = &b->rig.c;
+
+	CHECK(memcmp(&a->result, &b->result, sizeof a->result) == 0);
+	CHECK_EQ(a->rig.sim.now, b->rig.sim.now);
+	CHECK_EQ(a->rig.sim.timer_on, b->rig.sim.timer_on);
+	if (a->rig.sim.timer_on)
+		CHECK_EQ(a->rig.sim.next_period, b->rig.sim.next_period);
+	CHECK_EQ(a->rig.sim.u.mem_peak, b->rig.sim.u.mem_peak);
+	CHECK(memcmp(&a->rig.sim.m, &b->rig.sim.m, sizeof a->rig.sim.m) == 0);
+	CHECK(memcmp(&x->cpu.spread, &y->cpu.spread, sizeof x->cpu.spread) == 0);
+	CHECK(memcmp(&x->cpu.throttled_ppm, &y->cpu.throttled_ppm, sizeof(double)) == 0);
+	CHECK_EQ(x->cpu.evidence.unspent_usec, y->cpu.evidence.unspent_usec);
+	CHECK_EQ(x->cpu.burst_at, y->cpu.burst_at);
+	CHECK_EQ(x->cpu.burst.half.used_usec, y->cpu.burst.half.used_usec);
+	CHECK_EQ(x->cpu.seen.at, y->cpu.seen.at);
+	CHECK_EQ(x->cpu.since_write.base.used_usec, y->cpu.since_write.base.used_usec);
+	CHECK_EQ(x->cpu.since_write.half.at, y->cpu.since_write.half.at);
+	CHECK_EQ(x->cpu.trial.active, y->cpu.trial.active);
+	CHECK(memcmp(x->mem.point, y->mem.point, sizeof x->mem.point) == 0);
+	CHECK_EQ(x->mem.slope_bps, y->mem.slope_bps);
+	CHECK_EQ(x->mem.growth_mark, y->mem.growth_mark);
+	CHECK_EQ(x->mem.brake.wanted_at, y->mem.brake.wanted_at);
+	CHECK_EQ(x->last.mem_current, y->last.mem_current);
+}
+
+static void test_skips(void)
+{
+	static struct backtest_sample samples[SERIES_SAMPLES];
+	static struct backtest a, b;
+	uint64_t random = SEED;
+
+	for (int round = 0; round < 24; round++) {
+		struct backtest_trace t = random_trace(samples, &random);
+		struct backtest_oracle o;
+
+		CHECK_EQ(backtest_find_oracle(&t, &o), 0);
+		/* Some begin with too little. */
+		if (round % 3 == 0) {
+			o.max_milli = MAX(o.max_milli / 20 * 10, 10u);
+			o.max_bytes = t.memory ? o.max_bytes / 8192 * 4096 : LIMIT_MAX;
+		}
+		for (enum backtest_policy p = 0; p < BACKTEST_POLICY_COUNT; p++) {
+			run_whole(&a, p, &t, &o, false);
+			run_whole(&b, p, &t, &o, true);
+			check_same(&a, &b);
+			backtest_drop(&a);
+			backtest_drop(&b);
+		}
+	}
+}
+
 int main(void)
 {
+	test_skips();
 	test_demand();
 	test_demand_edges();
 	test_static();

@@ -118,40 +118,37 @@ static void test_estimate_empty(void)
 	CHECK_EQ(r.amount[VPA_TARGET][MEM], GIB);
 }
 
-static struct vpa_pod_container container(int64_t request, int64_t target)
+static struct vpa_priority priority(uint32_t resources, int64_t request, int64_t target)
 {
-	return (struct vpa_pod_container){
-		.request = {request},
-		.recommended = target > 0,
-		.rec = {.resources = 1u << CPU, .amount = {{target}, {target}, {target}}},
-	};
+	const int64_t requests[] = {request, request};
+	struct vpa_recommendation rec = {.resources = resources,
+					 .amount = {[VPA_TARGET] = {target, target}}};
+
+	return vpa_update_priority(requests, &rec);
 }
 
 static void test_priority(void)
 {
-	struct vpa_pod_container c[2] = {container(0, 100), container(100, 0)};
 	struct vpa_pod_run run = {.age_usec = 12 * USEC_PER_HOUR};
-	struct vpa_priority p = vpa_update_priority(c, 2);
+	struct vpa_priority p = priority(1u << CPU, 0, 100);
 
 	/* A missing request counts as 1 in the difference. */
 	CHECK(p.outside_range && p.scale_up);
 	CHECK(p.resource_diff == 99);
 	/* Of memory it is a thousandth of a byte. */
-	c[0].rec.resources = 1u << MEM;
-	c[0].rec.amount[VPA_TARGET][MEM] = 5;
-	CHECK(vpa_update_priority(c, 2).resource_diff == 4999);
-	p = vpa_update_priority(c + 1, 1);
+	CHECK(priority(1u << MEM, 0, 5).resource_diff == 4999);
+	p = priority(0, 100, 0);
 	CHECK(!p.outside_range && !p.scale_up && p.resource_diff == 0);
 	p.resource_diff = 0.1;
-	CHECK(vpa_update_accepted(&p, &run, &vpa_update_rules_default));
+	CHECK(vpa_update_accepted(&p, &run));
 	run.age_usec--;
-	CHECK(!vpa_update_accepted(&p, &run, &vpa_update_rules_default));
+	CHECK(!vpa_update_accepted(&p, &run));
 	/* Outside its range, but killed and with nothing to change: left alone. */
 	p = (struct vpa_priority){.outside_range = true};
 	run.oom_killed = true;
-	CHECK(!vpa_update_accepted(&p, &run, &vpa_update_rules_default));
+	CHECK(!vpa_update_accepted(&p, &run));
 	run.oom_run_usec = 10 * USEC_PER_MIN;
-	CHECK(vpa_update_accepted(&p, &run, &vpa_update_rules_default));
+	CHECK(vpa_update_accepted(&p, &run));
 }
 
 int main(void)

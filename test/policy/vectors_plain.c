@@ -76,7 +76,9 @@ void run_update_decisions(const char *dir)
 	struct csv *c = csv_open(dir, "update_decisions");
 
 	while (csv_next(c)) {
-		struct vpa_pod_container pod = {.recommended = true};
+		const int64_t request[] = {csv_int(c, "cpu_request_m"),
+					   csv_int(c, "mem_request_b")};
+		struct vpa_recommendation rec;
 		int64_t oom_run_s = csv_int(c, "last_oom_run_s");
 		struct vpa_pod_run run = {
 			.age_usec = (usec_t)csv_int(c, "pod_age_s") * USEC_PER_SEC,
@@ -85,15 +87,12 @@ void run_update_decisions(const char *dir)
 		};
 		struct vpa_priority p;
 
-		pod.request[RESOURCE_CPU] = csv_int(c, "cpu_request_m");
-		pod.request[RESOURCE_MEMORY] = csv_int(c, "mem_request_b");
-		read_recommendation(c, &pod.rec);
-		p = vpa_update_priority(&pod, 1);
+		read_recommendation(c, &rec);
+		p = vpa_update_priority(request, &rec);
 		expect_int(c, "outside_range", p.outside_range, csv_bool(c, "outside_range"));
 		expect_int(c, "scale_up", p.scale_up, csv_bool(c, "scale_up"));
 		expect_double(c, "resource_diff", p.resource_diff, csv_double(c, "resource_diff"));
-		expect_int(c, "accepted", vpa_update_accepted(&p, &run, &vpa_update_rules_default),
-			   csv_bool(c, "accepted"));
+		expect_int(c, "accepted", vpa_update_accepted(&p, &run), csv_bool(c, "accepted"));
 	}
 	csv_close(c);
 }

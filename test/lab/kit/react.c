@@ -31,7 +31,8 @@
 struct vpa {
 	struct vpa_aggregate a;
 	struct vpa_container c;
-	struct vpa_pod_container pod;
+	int64_t request[RESOURCE_COUNT];
+	struct vpa_recommendation rec;
 	uint64_t used;
 	int64_t recommend_at, update_at, started, sampled;
 };
@@ -130,7 +131,8 @@ static void vpa_begin(struct run *r, int64_t now)
 
 	vpa_aggregate_init(&v->a, &vpa_rules_default);
 	v->c = (struct vpa_container){.aggregate = &v->a, .rules = &vpa_rules_default};
-	v->pod = (struct vpa_pod_container){.request = {(int64_t)r->limit}, .recommended = true};
+	v->request[RESOURCE_CPU] = (int64_t)r->limit;
+	v->rec.resources = 0;
 	v->started = v->sampled = now;
 	v->used = r->usage;
 	/* The idle minute. */
@@ -152,18 +154,18 @@ static void vpa_step(struct run *r, int64_t now)
 		v->sampled = now;
 		v->recommend_at += MINUTE_NSEC;
 		vpa_add_cpu(&v->c, (int64_t)used, real_usec(now));
-		vpa_estimate(&v->a, &vpa_rules_default, 1, RESOURCES_CPU, &v->pod.rec);
+		vpa_estimate(&v->a, &vpa_rules_default, 1, RESOURCES_CPU, &v->rec);
 	}
 	if (now < v->update_at)
 		return;
 	v->update_at += MINUTE_NSEC;
-	if (v->pod.rec.resources == 0)
+	if (v->rec.resources == 0)
 		return;
-	p = vpa_update_priority(&v->pod, 1);
-	if (!vpa_update_accepted(&p, &run, &vpa_update_rules_default))
+	p = vpa_update_priority(v->request, &v->rec);
+	if (!vpa_update_accepted(&p, &run))
 		return;
-	v->pod.request[RESOURCE_CPU] = v->pod.rec.amount[VPA_TARGET][RESOURCE_CPU];
-	write_limit(r, (uint64_t)v->pod.request[RESOURCE_CPU]);
+	v->request[RESOURCE_CPU] = v->rec.amount[VPA_TARGET][RESOURCE_CPU];
+	write_limit(r, (uint64_t)v->request[RESOURCE_CPU]);
 }
 
 static const struct law laws[] = {
