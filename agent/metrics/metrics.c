@@ -7,12 +7,6 @@
 
 /* --- the input */
 
-static const struct metrics_thing thing_unknown = {
-	.throttled_ppm = VIEW_NONE,
-	.unreclaimable_bytes = VIEW_NONE,
-	.oom_kills = VIEW_NONE,
-};
-
 void metrics_input_reserve(struct metrics_input *in, size_t count)
 {
 	struct metrics_thing *things;
@@ -34,7 +28,9 @@ struct metrics_thing *metrics_input_add(struct metrics_input *in)
 		in->no_memory = true;
 		return NULL;
 	}
-	in->things[in->thing_count] = thing_unknown;
+	in->things[in->thing_count] = (struct metrics_thing){.throttled_ppm = VIEW_NONE,
+							     .unreclaimable_bytes = VIEW_NONE,
+							     .oom_kills = VIEW_NONE};
 	return &in->things[in->thing_count++];
 }
 
@@ -53,11 +49,9 @@ void metrics_input_drop(struct metrics_input *in)
 
 /* --- the text format */
 
-const char *const metric_type_names[METRIC_TYPE_COUNT] = {
-	[METRIC_COUNTER] = "counter",
-	[METRIC_GAUGE] = "gauge",
-	[METRIC_HISTOGRAM] = "histogram",
-};
+/* Decimals of what is stored. */
+#define MILLI 3
+#define MICRO 6
 
 static bool make_room(struct metrics_writer *w, size_t size)
 {
@@ -80,7 +74,7 @@ static bool make_room(struct metrics_writer *w, size_t size)
 	return true;
 }
 
-static void metrics_text_put(struct metrics_writer *w, const char *text, size_t size)
+static void put_bytes(struct metrics_writer *w, const char *text, size_t size)
 {
 	if (!make_room(w, size))
 		return;
@@ -90,7 +84,7 @@ static void metrics_text_put(struct metrics_writer *w, const char *text, size_t 
 
 static void put_text(struct metrics_writer *w, const char *text)
 {
-	metrics_text_put(w, text, strlen(text));
+	put_bytes(w, text, strlen(text));
 }
 
 /* The format wants UTF-8; the names that come here are ASCII, and what is not is not passed on. */
@@ -101,18 +95,14 @@ static void put_escaped(struct metrics_writer *w, const char *text)
 
 		while ((signed char)text[plain] > 0 && strchr("\\\"\n", text[plain]) == NULL)
 			plain++;
-		metrics_text_put(w, text, plain);
+		put_bytes(w, text, plain);
 		text += plain;
 		if (*text == '\0')
 			return;
-		if (*text == '\n')
-			metrics_text_put(w, "\\n", 2);
-		else if (*text == '\\')
-			metrics_text_put(w, "\\\\", 2);
-		else if (*text == '"')
-			metrics_text_put(w, "\\\"", 2);
-		else
-			metrics_text_put(w, "?", 1);
+		put_text(w, *text == '\n'   ? "\\n"
+			    : *text == '\\' ? "\\\\"
+			    : *text == '"'  ? "\\\""
+					    : "?");
 	}
 }
 
@@ -137,31 +127,22 @@ static char *decimal(uint64_t value, unsigned digits, char *end)
 	return end;
 }
 
-/* "0.0001", "1.0": value / 10^digits as the label of a bucket. */
-static const char *metrics_bound(uint64_t value, unsigned digits, char *buf, size_t size)
-{
-	char text[32];
-	const char *start = decimal(value, digits, text + sizeof text - 1);
-
-	/* A float, as Prometheus' own libraries write it. */
-	snprintf(buf, size, "%s%s", start, strchr(start, '.') != NULL ? "" : ".0");
-	return buf;
-}
-
 static void put_head(struct metrics_writer *w, const char *what, const char *text)
 {
 	put_text(w, what);
 	put_text(w, w->metric->name);
-	metrics_text_put(w, " ", 1);
+	put_bytes(w, " ", 1);
 	put_escaped(w, text);
-	metrics_text_put(w, "\n", 1);
+	put_bytes(w, "\n", 1);
 }
 
 void metrics_family(struct metrics_writer *w, const struct metric *m)
 {
+	static const char *const types[] = {"counter", "gauge", "histogram"};
+
 	w->metric = m;
 	put_head(w, "# HELP ", m->help);
-	put_head(w, "# TYPE ", metric_type_names[m->type]);
+	put_head(w, "# TYPE ", types[m->type]);
 }
 
 void metrics_series(struct metrics_writer *w, const char *suffix)
@@ -173,12 +154,12 @@ void metrics_series(struct metrics_writer *w, const char *suffix)
 
 void metrics_label(struct metrics_writer *w, const char *name, const char *value)
 {
-	metrics_text_put(w, w->labelled ? "," : "{", 1);
+	put_bytes(w, w->labelled ? "," : "{", 1);
 	w->labelled = true;
 	put_text(w, name);
-	metrics_text_put(w, "=\"", 2);
+	put_bytes(w, "=\"", 2);
 	put_escaped(w, value);
-	metrics_text_put(w, "\"", 1);
+	put_bytes(w, "\"", 1);
 }
 
 void metrics_value(struct metrics_writer *w, uint64_t value, unsigned digits)
@@ -186,16 +167,16 @@ void metrics_value(struct metrics_writer *w, uint64_t value, unsigned digits)
 	char text[32];
 
 	if (w->labelled)
-		metrics_text_put(w, "}", 1);
-	metrics_text_put(w, " ", 1);
+		put_bytes(w, "}", 1);
+	put_bytes(w, " ", 1);
 	put_text(w, decimal(value, digits, text + sizeof text - 1));
-	metrics_text_put(w, "\n", 1);
+	put_bytes(w, "\n", 1);
 }
 
 /* --- how a row's series are found; offsets are in the struct named */
 
 #define EMIT(name)                                                                                 \
-	static void name(struct metrics_writer *w, const struct metric *m,                         \
+	static void name(struct metrics_writer *w, const struct metric *m __attribute__((unused)), \
 			 const struct metrics_input *in)
 
 #define EACH(name)                                                                                 \
@@ -212,7 +193,6 @@ static uint64_t number_at(const void *base, size_t offset)
 
 EMIT(emit_build)
 {
-	(void)m;
 	metrics_series(w, "");
 	metrics_label(w, "version", in->status.version);
 	metrics_label(w, "revision",
@@ -220,25 +200,25 @@ EMIT(emit_build)
 	metrics_value(w, 1, 0);
 }
 
+/* One with one label. */
+static void labelled(struct metrics_writer *w, const char *label, const char *of, uint64_t value)
+{
+	metrics_series(w, "");
+	metrics_label(w, label, of);
+	metrics_value(w, value, 0);
+}
+
 EMIT(emit_unsupported)
 {
 	const char *why = in->status.kernel_old ? "kernel-old" : NULL;
 
-	(void)m;
 	if (in->status.unsupported != NULL)
 		why = in->status.unsupported;
-	if (why != NULL) {
-		metrics_series(w, "");
-		metrics_label(w, "reason", why);
-		metrics_value(w, 1, 0);
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(in->left_alone); i++) {
-		if (in->left_alone[i].reason == NULL || in->left_alone[i].pods == 0)
-			continue;
-		metrics_series(w, "");
-		metrics_label(w, "reason", in->left_alone[i].reason);
-		metrics_value(w, in->left_alone[i].pods, 0);
-	}
+	if (why != NULL)
+		labelled(w, "reason", why, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(in->left_alone); i++)
+		if (in->left_alone[i].pods != 0)
+			labelled(w, "reason", in->left_alone[i].reason, in->left_alone[i].pods);
 }
 
 /* uint64_t of metrics_input. */
@@ -283,29 +263,23 @@ EMIT(emit_counter)
  * zero before the one. */
 EMIT(emit_counters)
 {
-	for (size_t i = 0; i < m->count; i++) {
-		if (m->names[i] == NULL)
-			continue;
-		metrics_series(w, "");
-		metrics_label(w, m->labels, m->names[i]);
-		metrics_value(w, number_at(in->counters, m->offset + i * sizeof(uint64_t)), 0);
-	}
+	for (size_t i = 0; i < m->count; i++)
+		if (m->names[i] != NULL)
+			labelled(w, m->labels, m->names[i],
+				 number_at(in->counters, m->offset + i * sizeof(uint64_t)));
 }
 
 EMIT(emit_blocked)
 {
-	for (size_t i = BLOCKED_NONE + 1; i < BLOCKED_COUNT; i++) {
-		metrics_series(w, "");
-		metrics_label(w, m->labels, blocked_reason_name((enum blocked_reason)i));
-		metrics_value(w, in->counters->blocked[i], 0);
-	}
+	for (size_t i = BLOCKED_NONE + 1; i < BLOCKED_COUNT; i++)
+		labelled(w, m->labels, blocked_reason_name((enum blocked_reason)i),
+			 in->counters->blocked[i]);
 }
 
 EMIT(emit_changes)
 {
 	static const char *const directions[DIRECTION_COUNT] = {"up", "down"};
 
-	(void)m;
 	for (size_t i = 0; i < (size_t)RESOURCE_COUNT * DIRECTION_COUNT * REASON_COUNT; i++) {
 		size_t reason = i % REASON_COUNT, direction = i / REASON_COUNT % DIRECTION_COUNT;
 		size_t r = i / REASON_COUNT / DIRECTION_COUNT;
@@ -324,7 +298,6 @@ EMIT(emit_requests)
 {
 	char code[16];
 
-	(void)m;
 	for (size_t i = 0; i < COUNTERS_REQUESTS; i++) {
 		const struct counters_request *q = &in->counters->requests[i];
 
@@ -339,34 +312,39 @@ EMIT(emit_requests)
 }
 
 /* label NULL: none. */
+static void span_series(struct metrics_writer *w, const char *suffix, const char *label,
+			const char *value)
+{
+	metrics_series(w, suffix);
+	if (label != NULL)
+		metrics_label(w, label, value);
+}
+
 static void span(struct metrics_writer *w, const struct counters_span *s, const char *label,
 		 const char *value)
 {
-	static const char *const suffixes[] = {"_bucket", "_sum", "_count"};
 	uint64_t below = 0;
-	char bound[32];
 
-	for (size_t i = 0; i < COUNTERS_BUCKETS + 3; i++) {
-		bool bucket = i <= COUNTERS_BUCKETS, last = i == COUNTERS_BUCKETS;
+	for (size_t i = 0; i <= COUNTERS_BUCKETS; i++) {
+		bool last = i == COUNTERS_BUCKETS;
+		char text[32], bound[32] = "+Inf";
+		const char *start;
 
-		metrics_series(w, suffixes[bucket ? 0 : i - COUNTERS_BUCKETS]);
-		if (label != NULL)
-			metrics_label(w, label, value);
-		if (bucket && !last) {
+		span_series(w, "_bucket", label, value);
+		if (!last) {
 			below += s->bucket[i];
-			metrics_label(
-				w, "le",
-				metrics_bound(counters_bounds_usec[i], 6, bound, sizeof bound));
-			metrics_value(w, below, 0);
-			continue;
+			start = decimal(counters_bounds_usec[i], MICRO, text + sizeof text - 1);
+			/* A float, as Prometheus' own libraries write it. */
+			snprintf(bound, sizeof bound, "%s%s", start,
+				 strchr(start, '.') != NULL ? "" : ".0");
 		}
-		if (last)
-			metrics_label(w, "le", "+Inf");
-		if (i == COUNTERS_BUCKETS + 1)
-			metrics_value(w, s->sum_usec, 6);
-		else
-			metrics_value(w, s->count, 0);
+		metrics_label(w, "le", bound);
+		metrics_value(w, last ? s->count : below, 0);
 	}
+	span_series(w, "_sum", label, value);
+	metrics_value(w, s->sum_usec, MICRO);
+	span_series(w, "_count", label, value);
+	metrics_value(w, s->count, 0);
 }
 
 /* counters_span of counters. */
@@ -389,7 +367,6 @@ EMIT(emit_managed)
 {
 	uint64_t count[MODE_COUNT][UNIT_STATE_COUNT] = {0};
 
-	(void)m;
 	for (size_t i = 0; i < in->thing_count; i++)
 		count[in->things[i].mode][in->things[i].state]++;
 	for (size_t i = 0; i < (size_t)MODE_COUNT * UNIT_STATE_COUNT; i++) {
@@ -404,7 +381,6 @@ EMIT(emit_managed)
 
 EMIT(emit_states)
 {
-	(void)m;
 	for (size_t i = 0; i < STATE_REASON_COUNT; i++) {
 		if (state_rows[i].state == UNIT_ENDED)
 			continue;
@@ -416,8 +392,8 @@ EMIT(emit_states)
 }
 
 /* A series of a thing; extra NULL: no further label. Nothing where nothing is known. */
-static void metrics_emit_amount(struct metrics_writer *w, const struct metrics_thing *t,
-				const char *extra, const char *value, uint64_t number)
+static void emit_amount(struct metrics_writer *w, const struct metrics_thing *t, const char *extra,
+			const char *value, uint64_t number)
 {
 	if (number == VIEW_NONE || number == LIMIT_MAX)
 		return;
@@ -443,8 +419,8 @@ EACH(each_limits)
 
 	if (!r->known)
 		return;
-	metrics_emit_amount(w, t, "source", "spec", r->spec);
-	metrics_emit_amount(w, t, "source", "applied", r->applied);
+	emit_amount(w, t, "source", "spec", r->spec);
+	emit_amount(w, t, "source", "applied", r->applied);
 }
 
 /* lower, target, upper, peak of a resource. */
@@ -454,10 +430,10 @@ EACH(each_bounds)
 
 	if (!r->known)
 		return;
-	metrics_emit_amount(w, t, "bound", "lower", r->lower);
-	metrics_emit_amount(w, t, "bound", "target", r->target);
-	metrics_emit_amount(w, t, "bound", "upper", r->upper);
-	metrics_emit_amount(w, t, "bound", "peak", r->peak);
+	emit_amount(w, t, "bound", "lower", r->lower);
+	emit_amount(w, t, "bound", "target", r->target);
+	emit_amount(w, t, "bound", "upper", r->upper);
+	emit_amount(w, t, "bound", "peak", r->peak);
 }
 
 /* uint64_t of one metrics_resource. */
@@ -466,7 +442,7 @@ EACH(each_amount)
 	const struct metrics_resource *r = &t->resource[m->resource];
 
 	if (r->known)
-		metrics_emit_amount(w, t, NULL, NULL, number_at(r, m->offset));
+		emit_amount(w, t, NULL, NULL, number_at(r, m->offset));
 }
 
 /* The same of both, by the label resource. */
@@ -476,15 +452,14 @@ EACH(each_amounts)
 		const struct metrics_resource *r = &t->resource[i];
 
 		if (r->known)
-			metrics_emit_amount(w, t, "resource", resource_names[i],
-					    number_at(r, m->offset));
+			emit_amount(w, t, "resource", resource_names[i], number_at(r, m->offset));
 	}
 }
 
 /* uint64_t of metrics_thing. */
 EACH(each_thing)
 {
-	metrics_emit_amount(w, t, NULL, NULL, number_at(t, m->offset));
+	emit_amount(w, t, NULL, NULL, number_at(t, m->offset));
 }
 
 /* --- the table */
@@ -494,9 +469,6 @@ EACH(each_thing)
 #define RES(member)     offsetof(struct metrics_resource, member)
 #define THING(member)   offsetof(struct metrics_thing, member)
 #define WHO             "namespace, pod, container, workload; or unit"
-/* Decimals of what is stored. */
-#define MILLI 3
-#define MICRO 6
 
 static const char *const writer_names[WRITER_COUNT] = {
 	[WRITER_SYSTEMD] = "systemd",
@@ -724,6 +696,8 @@ const size_t metrics_table_size = ARRAY_SIZE(metrics_table);
 
 /* --- the page */
 
+#define NAMES 5
+
 struct metrics_page {
 	struct metrics_input in;
 	struct counters counters;
@@ -736,55 +710,36 @@ struct metrics_page {
 	bool ended;
 };
 
-#define NAMES 4
-
 /* The strings that are only borrowed. */
-static void names_of(struct metrics_thing *t, const char **ret[NAMES])
+static const char **name_at(struct metrics_thing *t, size_t i)
 {
-	ret[0] = &t->namespace;
-	ret[1] = &t->pod;
-	ret[2] = &t->container;
-	ret[3] = &t->unit;
+	const char **names[NAMES] = {&t->namespace, &t->pod, &t->container, &t->workload, &t->unit};
+
+	return names[i];
 }
 
-static size_t names_size(struct metrics_thing *t)
-{
-	const char **names[NAMES];
-	size_t size = 0;
-
-	names_of(t, names);
-	for (size_t i = 0; i < NAMES; i++)
-		size += *names[i] != NULL ? strlen(*names[i]) + 1 : 0;
-	return size;
-}
-
-/* Where the next one's begin. */
-static char *take_names(struct metrics_thing *t, char *to)
-{
-	const char **names[NAMES];
-
-	names_of(t, names);
-	for (size_t i = 0; i < NAMES; i++) {
-		if (*names[i] == NULL)
-			continue;
-		*names[i] = memcpy(to, *names[i], strlen(*names[i]) + 1);
-		to += strlen(to) + 1;
-	}
-	return to;
-}
-
+/* Into one block: the objects that they belong to may go before the page has been read. */
 static int copy_names(struct metrics_page *p)
 {
-	size_t size = 0;
+	size_t count = p->in.thing_count * NAMES, size = 1;
 	char *to;
 
-	for (size_t i = 0; i < p->in.thing_count; i++)
-		size += names_size(&p->in.things[i]);
-	p->names = to = malloc(size + 1);
+	for (size_t i = 0; i < count; i++) {
+		const char *name = *name_at(&p->in.things[i / NAMES], i % NAMES);
+
+		size += name != NULL ? strlen(name) + 1 : 0;
+	}
+	p->names = to = malloc(size);
 	if (to == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < p->in.thing_count; i++)
-		to = take_names(&p->in.things[i], to);
+	for (size_t i = 0; i < count; i++) {
+		const char **name = name_at(&p->in.things[i / NAMES], i % NAMES);
+
+		if (*name == NULL)
+			continue;
+		*name = strcpy(to, *name);
+		to += strlen(to) + 1;
+	}
 	return 0;
 }
 

@@ -55,7 +55,7 @@ struct metrics_input {
 	uint64_t pods_invalid;     /* with an annotation that is not valid: treated as Off */
 	uint64_t rollouts_stopped; /* of workloads, by harm to the sized pods */
 	bool node_wrong;           /* no pod of the node's name runs here */
-	/* Pods that cannot be managed; reason NULL: they can. */
+	/* Pods that cannot be managed, by why. */
 	struct {
 		const char *reason;
 		uint64_t pods;
@@ -91,8 +91,7 @@ void metrics_page_free(void *page);
 /* Builds a page; private to metrics.c and its tests. `failed`: no memory, as
  * metrics_page_read() returns. */
 
-enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_TYPE_COUNT };
-extern const char *const metric_type_names[METRIC_TYPE_COUNT];
+enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 
 struct metrics_writer {
 	char *data;

@@ -112,8 +112,9 @@ void metrics_server_free(struct metrics_server *s)
 struct check {
 	const char *name;
 	bool live; /* asked by /livez too */
+	bool good;
 	const char *failure;
-	bool (*good)(const struct probe_input *in);
+	bool warns; /* said, not failed: the limits are managed */
 };
 
 static bool loop_turns(const struct probe_input *in)
@@ -123,62 +124,6 @@ static bool loop_turns(const struct probe_input *in)
 
 	return in->now <= last + patience;
 }
-
-static bool config_valid(const struct probe_input *in)
-{
-	return in->config_valid;
-}
-
-static bool cgroup_writable(const struct probe_input *in)
-{
-	return in->cgroup_writable || in->dry_run;
-}
-
-static bool pods_listed(const struct probe_input *in)
-{
-	return in->pods_listed || !in->kubernetes;
-}
-
-static bool node_right(const struct probe_input *in)
-{
-	return !in->node_wrong;
-}
-
-static bool pods_found(const struct probe_input *in)
-{
-	return !in->pods_lost;
-}
-
-static bool units_listed(const struct probe_input *in)
-{
-	return in->units_listed || !in->standalone;
-}
-
-static bool systemd_connected(const struct probe_input *in)
-{
-	return !in->systemd_lost;
-}
-
-/* Said, not failed: the limits are managed. */
-static bool kernel_tested(const struct probe_input *in)
-{
-	return !in->kernel_old;
-}
-
-static const struct check checks[] = {
-	{"loop", true, "the event loop does not run", loop_turns},
-	{"config", false, "the configuration is not valid; the last good one is in force",
-	 config_valid},
-	{"cgroup", false, "the cgroup hierarchy cannot be written", cgroup_writable},
-	{"pods", false, "the pods of the node are not listed yet", pods_listed},
-	{"node", false, "no pod of this node's name runs here: the name is wrong", node_right},
-	{"pod-cgroups", false,
-	 "no cgroup of the annotated pods is found: see vscalectl explain and doctor", pods_found},
-	{"units", false, "systemd has not listed its units yet", units_listed},
-	{"systemd", false, "the connection to systemd is lost; vscaled reconnects",
-	 systemd_connected},
-	{"kernel", false, "older than any that is tested; limits are managed", kernel_tested},
-};
 
 static const char *const kind_names[PROBE_KIND_COUNT] = {"livez", "readyz"};
 
@@ -202,29 +147,49 @@ static bool verbose(const struct http_request *request)
 	return false;
 }
 
-/* One line for each check; false when one of them fails. */
+/* A line; false when it fails. */
+static bool put_check(FILE *f, const struct check *c, const struct http_request *request)
+{
+	if (excluded(request, c->name)) {
+		fprintf(f, "[+]%s excluded: ok\n", c->name);
+	} else if (c->good) {
+		fprintf(f, "[+]%s ok\n", c->name);
+	} else {
+		fprintf(f, "[%c]%s %s: %s\n", c->warns ? '!' : '-', c->name,
+			c->warns ? "warning" : "failed", c->failure);
+		return c->warns;
+	}
+	return true;
+}
+
 static bool put_checks(FILE *f, const struct probe_input *in, enum probe_kind kind,
 		       const struct http_request *request)
 {
+	const struct check checks[] = {
+		{"loop", true, loop_turns(in), "the event loop does not run", false},
+		{"config", false, in->config_valid,
+		 "the configuration is not valid; the last good one is in force", false},
+		{"cgroup", false, in->cgroup_writable || in->dry_run,
+		 "the cgroup hierarchy cannot be written", false},
+		{"pods", false, in->pods_listed || !in->kubernetes,
+		 "the pods of the node are not listed yet", false},
+		{"node", false, !in->node_wrong,
+		 "no pod of this node's name runs here: the name is wrong", false},
+		{"pod-cgroups", false, !in->pods_lost,
+		 "no cgroup of the annotated pods is found: see vscalectl explain and doctor",
+		 false},
+		{"units", false, in->units_listed || !in->standalone,
+		 "systemd has not listed its units yet", false},
+		{"systemd", false, !in->systemd_lost,
+		 "the connection to systemd is lost; vscaled reconnects", false},
+		{"kernel", false, !in->kernel_old,
+		 "older than any that is tested; limits are managed", true},
+	};
 	bool all = true;
 
-	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
-		const struct check *c = &checks[i];
-
-		if (kind == PROBE_LIVE && !c->live)
-			continue;
-		if (excluded(request, c->name)) {
-			fprintf(f, "[+]%s excluded: ok\n", c->name);
-		} else if (c->good(in)) {
-			fprintf(f, "[+]%s ok\n", c->name);
-		} else {
-			bool warns = c->good == kernel_tested;
-
-			fprintf(f, "[%c]%s %s: %s\n", warns ? '!' : '-', c->name,
-				warns ? "warning" : "failed", c->failure);
-			all = all && warns;
-		}
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++)
+		if (kind == PROBE_READY || checks[i].live)
+			all &= put_check(f, &checks[i], request);
 	return all;
 }
 

@@ -6,7 +6,8 @@
 
 void metrics_fixture_init(struct metrics_fixture *f, size_t containers)
 {
-	*f = (struct metrics_fixture){.names = calloc(containers + 1, sizeof *f->names)};
+	*f = (struct metrics_fixture){.names = calloc(containers + 1, sizeof *f->names),
+				      .workload = "checkout-service"};
 	for (size_t i = 0; f->names != NULL && i < containers; i++)
 		snprintf(f->names[i], sizeof f->names[i], "checkout-service-7d9c5b6f8-%05zu", i);
 	counters_change(&f->counters, RESOURCE_CPU, 500, 900, REASON_THROTTLED);
@@ -39,7 +40,8 @@ void metrics_fixture_free(struct metrics_fixture *f)
 }
 
 /* unit or pod: NULL for the other one. */
-static void add(struct metrics_input *in, size_t i, const char *unit, const char *pod)
+static void add(struct metrics_input *in, size_t i, const char *unit, const char *pod,
+		const char *workload)
 {
 	struct metrics_thing *t = metrics_input_add(in);
 
@@ -49,7 +51,7 @@ static void add(struct metrics_input *in, size_t i, const char *unit, const char
 		.namespace = pod != NULL ? "shop" : NULL,
 		.pod = pod,
 		.container = pod != NULL ? "app" : NULL,
-		.workload = pod != NULL ? "checkout-service" : NULL,
+		.workload = workload,
 		.unit = unit,
 		.mode = MODE_AUTO,
 		.state = UNIT_MANAGED,
@@ -99,9 +101,9 @@ int metrics_fixture_collect(const struct metrics_fixture *f, size_t containers,
 		.last_tick_real = 1700000100 * USEC_PER_SEC + 250000,
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-		add(in, i, units[i], NULL);
+		add(in, i, units[i], NULL, NULL);
 	for (size_t i = 0; i < containers; i++)
-		add(in, i + ARRAY_SIZE(units), NULL, f->names[i]);
+		add(in, i + ARRAY_SIZE(units), NULL, f->names[i], f->workload);
 	if (in->thing_count != containers + ARRAY_SIZE(units))
 		return -ENOMEM;
 	/* Nothing is known of the second unit's CPU, and its memory has no limit. */

@@ -7,6 +7,7 @@
 struct metrics_fixture {
 	struct counters counters;
 	char (*names)[64]; /* of the containers */
+	char workload[32];
 };
 
 /* Two units and `containers` containers. */

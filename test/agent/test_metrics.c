@@ -140,6 +140,7 @@ static void test_pieces(void)
 	CHECK(in.things == NULL && in.thing_count == 0);
 	counters_change(&f.counters, RESOURCE_CPU, 1, 2, REASON_THROTTLED);
 	memset(f.names, 'x', 20 * sizeof *f.names);
+	f.workload[0] = 'x';
 	for (ssize_t got = 1; got > 0 && size < MIB / 2; n++) {
 		got = metrics_page_read(page, text + size, n % 2 == 0 ? 1 : 5000);
 		CHECK(got >= 0);
