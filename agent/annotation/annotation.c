@@ -145,7 +145,7 @@ static int take_resources(const struct annotation_key *, const char *value, stru
 	return 0;
 }
 
-static const char *const controlled_names[CONTROLLED_COUNT] = {
+const char *const controlled_names[CONTROLLED_COUNT] = {
 	[CONTROLLED_LIMITS] = "LimitsOnly",
 	[CONTROLLED_REQUESTS_AND_LIMITS] = "RequestsAndLimits",
 	[CONTROLLED_REQUESTS] = "RequestsOnly",
@@ -465,13 +465,6 @@ static const struct annotation_key *find(const char *key)
 	return NULL;
 }
 
-static size_t smallest(size_t a, size_t b, size_t c)
-{
-	size_t least = a < b ? a : b;
-
-	return least < c ? least : c;
-}
-
 /* Levenshtein's, with case counting as nothing. */
 static size_t distance(const char *a, const char *b)
 {
@@ -485,9 +478,10 @@ static size_t distance(const char *a, const char *b)
 		row[0] = i + 1;
 		for (size_t j = 0; j < n; j++) {
 			size_t change = diagonal + (strncasecmp(a + i, b + j, 1) != 0);
+			size_t least = row[j] < row[j + 1] ? row[j] : row[j + 1];
 
 			diagonal = row[j + 1];
-			row[j + 1] = smallest(change, row[j] + 1, row[j + 1] + 1);
+			row[j + 1] = change <= least ? change : least + 1;
 		}
 	}
 	return row[n];

@@ -29,6 +29,8 @@ struct annotation_key {
 };
 extern const struct annotation_key annotation_keys[];
 extern const size_t annotation_key_count;
+/* The values of controlled-values. */
+extern const char *const controlled_names[CONTROLLED_COUNT];
 
 /* How one container of a pod is to be treated. */
 struct container_rule {

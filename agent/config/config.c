@@ -13,7 +13,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -92,60 +91,37 @@ int config_default(struct config *ret)
 	return 0;
 }
 
-/* The field of a row that is a string, else NULL. */
-static char **string_of(const struct config_key *k, struct config *c)
-{
-	if (k->type < CONFIG_FILE)
-		return NULL;
-	return (char **)((char *)c + k->offset);
-}
-
-static void words_free(struct config_words *w)
+static void words_free(const struct config_words *w)
 {
 	for (size_t i = 0; i < w->count; i++)
 		free(w->item[i]);
 	free(w->item);
 }
 
-static void units_free(struct config *c)
+static void pod_rule_free(const struct config_pod_rule *p)
 {
-	for (size_t i = 0; i < c->unit_count; i++)
-		words_free(&c->units[i].match);
-	free(c->units);
-	c->units = NULL;
-	c->unit_count = 0;
-}
-
-static void pods_free(struct config *c)
-{
-	for (size_t i = 0; i < c->pod_rule_count; i++) {
-		struct config_pod_rule *p = &c->pods[i];
-
-		words_free(&p->namespaces);
-		words_free(&p->labels);
-		words_free(&p->owners);
-		for (size_t k = 0; k < p->key_count; k++) {
-			free(p->keys[k].key);
-			free(p->keys[k].value);
-		}
-		free(p->keys);
-		free(p->file);
+	words_free(&p->namespaces);
+	words_free(&p->labels);
+	words_free(&p->owners);
+	for (size_t k = 0; k < p->key_count; k++) {
+		free(p->keys[k].key);
+		free(p->keys[k].value);
 	}
-	free(c->pods);
-	c->pods = NULL;
-	c->pod_rule_count = 0;
+	free(p->keys);
+	free(p->file);
 }
 
 void config_free(struct config *c)
 {
-	for (size_t i = 0; i < config_key_count; i++) {
-		char **text = string_of(&config_keys[i], c);
-
-		if (text != NULL)
-			free(*text);
-	}
-	units_free(c);
-	pods_free(c);
+	for (size_t i = 0; i < config_key_count; i++)
+		if (config_keys[i].type >= CONFIG_FILE) /* a string */
+			free(*(char **)((char *)c + config_keys[i].offset));
+	for (size_t i = 0; i < c->unit_count; i++)
+		words_free(&c->units[i].match);
+	free(c->units);
+	for (size_t i = 0; i < c->pod_rule_count; i++)
+		pod_rule_free(&c->pods[i]);
+	free(c->pods);
 	*c = (struct config){0};
 }
 
@@ -590,7 +566,7 @@ static int load_pods(const struct loader *l, const struct node *list, struct con
 
 /* --- the file --- */
 
-/* The keys of a section, or its name alone for "": the words after "allowed:". */
+/* The keys of a section, the words after "allowed:"; "": there is no such section. */
 static const char *section_keys(const char *section, char *buf, size_t size)
 {
 	size_t prefix = strlen(section), n = 0;
@@ -604,16 +580,6 @@ static const char *section_keys(const char *section, char *buf, size_t size)
 					      path + prefix + 1);
 	}
 	return buf;
-}
-
-static bool is_section(const char *name)
-{
-	size_t n = strlen(name);
-
-	for (size_t i = 0; i < config_key_count; i++)
-		if (strncmp(config_keys[i].path, name, n) == 0 && config_keys[i].path[n] == '.')
-			return true;
-	return false;
 }
 
 static const char *sections(char *buf, size_t size)
@@ -633,16 +599,15 @@ static const char *sections(char *buf, size_t size)
 	return buf;
 }
 
-static int load_section(struct loader *l, const struct node *section)
+static int load_section(struct loader *l, const struct node *section, const char *allowed)
 {
-	char allowed[CONFIG_ERROR_TEXT_MAX], path[KEY_TEXT];
+	char path[KEY_TEXT];
 
 	if (node_is_null(section))
 		return 0;
 	if (section->kind != NODE_MAP) {
 		say(l, section->line, section->key, "%s; allowed: a section with %s",
-		    node_kind_name(section->kind),
-		    section_keys(section->key, allowed, sizeof allowed));
+		    node_kind_name(section->kind), allowed);
 		return 0;
 	}
 	for (const struct node *n = section->child; n != NULL; n = n->next) {
@@ -652,8 +617,7 @@ static int load_section(struct loader *l, const struct node *section)
 		snprintf(path, sizeof path, "%s.%s", section->key, n->key);
 		k = config_key_find(config_keys, config_key_count, path);
 		if (k == NULL) {
-			say(l, n->line, path, "unknown key; allowed: %s",
-			    section_keys(section->key, allowed, sizeof allowed));
+			say(l, n->line, path, "unknown key; allowed: %s", allowed);
 			continue;
 		}
 		r = load_value(l, n, k, path, l->config);
@@ -691,8 +655,8 @@ static int load_root(struct loader *l, const struct node *root)
 			r = load_units(l, n, l->config);
 		else if (strcmp(n->key, SECTION_PODS) == 0)
 			r = load_pods(l, n, l->config);
-		else if (is_section(n->key))
-			r = load_section(l, n);
+		else if (section_keys(n->key, allowed, sizeof allowed)[0] != '\0')
+			r = load_section(l, n, allowed);
 		else if (strcmp(n->key, SECTION_DEFAULTS) != 0 &&
 			 strcmp(n->key, "apiVersion") != 0 && strcmp(n->key, "kind") != 0)
 			say(l, n->line, n->key, "unknown key; allowed: %s",
@@ -722,15 +686,10 @@ static void check_orders(struct loader *l)
 	}
 }
 
-static void drop_config(struct config *c)
-{
-	config_free(c);
-}
-
 int config_load_text(const char *name, const char *text, size_t len, struct config *ret,
 		     struct config_errors *errs)
 {
-	OWN(drop_config) struct config c = {0};
+	OWN(config_free) struct config c = {0};
 	OWN(drop_node) struct node *root = NULL;
 	struct loader l = {.file = name, .errs = errs, .config = &c};
 	int r = config_default(&c);
@@ -773,14 +732,6 @@ const struct policy_rule *config_rule_for(const struct config *c, const char *un
 	return NULL;
 }
 
-static bool matches_owner(const struct config_words *w, const char *owner)
-{
-	for (size_t i = 0; i < w->count; i++)
-		if (owner != NULL && strcmp(w->item[i], owner) == 0)
-			return true;
-	return w->count == 0;
-}
-
 static bool has_label(const char *labels, const char *wanted)
 {
 	size_t len = strlen(wanted);
@@ -810,7 +761,8 @@ const struct config_pod_rule *config_pod_rule_for(const struct config *c,
 		const struct config_pod_rule *p = &c->pods[i];
 
 		if ((p->namespaces.count == 0 || words_match(&p->namespaces, pod->namespace)) &&
-		    matches_owner(&p->owners, pod->owner) &&
+		    (p->owners.count == 0 ||
+		     (pod->owner != NULL && words_match(&p->owners, pod->owner))) &&
 		    matches_labels(&p->labels, pod->labels))
 			return p;
 	}
@@ -819,19 +771,14 @@ const struct config_pod_rule *config_pod_rule_for(const struct config *c,
 
 /* --- the environment of a file --- */
 
-static int fill_path(char **field, const char *value, size_t len)
-{
-	if (*field == NULL)
-		*field = strndup(value, len);
-	return *field != NULL ? 0 : -ENOMEM;
-}
-
 /* systemd gives a list when a unit asks for several folders. */
 static int fill_first(char **field, const char *list, const char *fallback)
 {
 	if (list == NULL || list[0] != '/')
 		list = fallback;
-	return fill_path(field, list, strcspn(list, ":"));
+	if (*field == NULL)
+		*field = strndup(list, strcspn(list, ":"));
+	return *field != NULL ? 0 : -ENOMEM;
 }
 
 int config_set_paths(struct config *c, const char *state_dir, const char *runtime_dir)
@@ -841,7 +788,7 @@ int config_set_paths(struct config *c, const char *state_dir, const char *runtim
 	if (r == 0)
 		r = fill_first(&c->paths.runtime_dir, runtime_dir, RUNTIME_DIR);
 	if (r == 0)
-		r = fill_path(&c->paths.cgroup_root, CGROUP_ROOT, strlen(CGROUP_ROOT));
+		r = fill_first(&c->paths.cgroup_root, NULL, CGROUP_ROOT);
 	if (r == 0 && c->paths.socket == NULL &&
 	    asprintf(&c->paths.socket, "%s/" SOCKET, c->paths.runtime_dir) < 0) {
 		c->paths.socket = NULL;
@@ -856,21 +803,11 @@ int config_set_paths(struct config *c, const char *state_dir, const char *runtim
 static int read_file(const char *path, char **ret, size_t *ret_len)
 {
 	OWN(drop_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	OWN(drop_free) char *text = NULL;
-	struct stat st;
-	int r;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0)
 		return -errno;
-	if (S_ISDIR(st.st_mode))
-		return -EISDIR;
-	text = malloc(CONFIG_TEXT_MAX + 1);
-	if (text == NULL)
-		return -ENOMEM;
-	r = read_whole(fd, text, CONFIG_TEXT_MAX + 1, ret_len);
-	if (r == 0)
-		*ret = STEAL(text);
-	return r;
+	*ret = malloc(CONFIG_TEXT_MAX + 1);
+	return *ret != NULL ? read_whole(fd, *ret, CONFIG_TEXT_MAX + 1, ret_len) : -ENOMEM;
 }
 
 int config_load_file(const char *path, struct config *ret, struct config_errors *errs)
@@ -921,13 +858,24 @@ bool config_cluster_wanted(const struct config_kubernetes *k)
 
 /* --- the dump --- */
 
-static int add_text(cJSON *to, const char *name, const char *text)
+/* A new object at the end of a list; NULL: no memory. */
+static cJSON *add_map(cJSON *list)
 {
-	return cJSON_AddStringToObject(to, name, text) != NULL ? 0 : -ENOMEM;
+	cJSON *map = cJSON_CreateObject();
+
+	if (cJSON_AddItemToArray(list, map))
+		return map;
+	cJSON_Delete(map);
+	return NULL;
+}
+
+static bool add_text(cJSON *to, const char *name, const char *text)
+{
+	return cJSON_AddStringToObject(to, name, text) != NULL;
 }
 
 /* The row's value under its name in its section, which is made when it is the first. */
-static int add_row(cJSON *root, const struct config_key *k, const struct config *c)
+static bool add_row(cJSON *root, const struct config_key *k, const struct config *c)
 {
 	char text[PATH_MAX], section[CONFIG_VALUE_TEXT];
 	const char *name = strchr(k->path, '.') + 1;
@@ -937,112 +885,76 @@ static int add_row(cJSON *root, const struct config_key *k, const struct config 
 	map = cJSON_GetObjectItemCaseSensitive(root, section);
 	if (map == NULL)
 		map = cJSON_AddObjectToObject(root, section);
-	if (map == NULL)
-		return -ENOMEM;
 	config_value_text(k, c, text, sizeof text);
 	/* A path that is not set has no text of its own. */
-	return text[0] != '\0' ? add_text(map, name, text) : 0;
+	return map != NULL && (text[0] == '\0' || add_text(map, name, text));
 }
 
-static int add_rule(cJSON *to, const struct policy_rule *rule)
+static bool add_rule(cJSON *to, const struct policy_rule *rule)
 {
 	char text[CONFIG_VALUE_TEXT];
-	int r = 0;
+	bool ok = true;
 
-	for (size_t i = 0; i < config_rule_key_count && r == 0; i++) {
+	for (size_t i = 0; i < config_rule_key_count && ok; i++) {
 		const struct config_key *k = &config_rule_keys[i];
 
-		r = add_text(to, k->path, config_value_text(k, rule, text, sizeof text));
+		ok = add_text(to, k->path, config_value_text(k, rule, text, sizeof text));
 	}
-	return r;
+	return ok;
 }
 
 /* Nothing for an empty list, which would not load. */
-static int add_words(cJSON *to, const char *name, const struct config_words *w)
+static bool add_words(cJSON *to, const char *name, const struct config_words *w)
 {
-	cJSON *list = w->count > 0 ? cJSON_AddArrayToObject(to, name) : NULL;
+	cJSON *list;
 
-	for (size_t i = 0; i < w->count; i++) {
-		cJSON *word = cJSON_CreateString(w->item[i]);
+	if (w->count == 0)
+		return true;
+	list = cJSON_CreateStringArray((const char *const *)w->item, (int)w->count);
+	if (cJSON_AddItemToObject(to, name, list))
+		return true;
+	cJSON_Delete(list);
+	return false;
+}
 
-		if (list == NULL || word == NULL || !cJSON_AddItemToArray(list, word)) {
-			cJSON_Delete(word);
-			return -ENOMEM;
-		}
+static bool add_pod_rule(cJSON *map, const struct config_pod_rule *p)
+{
+	cJSON *match = cJSON_AddObjectToObject(map, MATCH);
+	bool ok = match != NULL && add_words(match, "namespace", &p->namespaces) &&
+		  add_words(match, "labels", &p->labels) && add_words(match, "owner", &p->owners);
+
+	for (size_t i = 0; ok && i < p->key_count; i++)
+		ok = add_text(map, p->keys[i].key, p->keys[i].value);
+	return ok;
+}
+
+static bool add_all(cJSON *root, const struct config *c)
+{
+	bool ok = add_text(root, "apiVersion", CONFIG_API_VERSION) &&
+		  add_text(root, "kind", CONFIG_KIND);
+	cJSON *list;
+
+	for (size_t i = 0; i < config_key_count && ok; i++)
+		ok = add_row(root, &config_keys[i], c);
+	ok = ok && add_rule(cJSON_AddObjectToObject(root, SECTION_DEFAULTS), &c->defaults);
+	list = cJSON_AddArrayToObject(root, SECTION_UNITS);
+	ok = ok && list != NULL;
+	for (size_t i = 0; i < c->unit_count && ok; i++) {
+		cJSON *map = add_map(list);
+
+		ok = map != NULL && add_words(map, MATCH, &c->units[i].match) &&
+		     add_rule(map, &c->units[i].rule);
 	}
-	return 0;
-}
-
-static int add_unit(cJSON *list, const struct config_unit *u)
-{
-	cJSON *map = cJSON_CreateObject();
-	int r;
-
-	if (map == NULL || !cJSON_AddItemToArray(list, map)) {
-		cJSON_Delete(map);
-		return -ENOMEM;
-	}
-	r = add_words(map, "match", &u->match);
-	return r == 0 ? add_rule(map, &u->rule) : r;
-}
-
-static int add_pod_rule(cJSON *list, const struct config_pod_rule *p)
-{
-	cJSON *map = cJSON_CreateObject(), *match;
-	int r;
-
-	if (map == NULL || !cJSON_AddItemToArray(list, map)) {
-		cJSON_Delete(map);
-		return -ENOMEM;
-	}
-	match = cJSON_AddObjectToObject(map, "match");
-	if (match == NULL)
-		return -ENOMEM;
-	r = add_words(match, "namespace", &p->namespaces);
-	if (r == 0)
-		r = add_words(match, "labels", &p->labels);
-	if (r == 0)
-		r = add_words(match, "owner", &p->owners);
-	for (size_t i = 0; r == 0 && i < p->key_count; i++)
-		r = add_text(map, p->keys[i].key, p->keys[i].value);
-	return r;
-}
-
-/* Left out where there are none: earlier versions do not know the section. */
-static int add_pod_rules(cJSON *root, const struct config *c)
-{
-	cJSON *list = c->pod_rule_count > 0 ? cJSON_AddArrayToObject(root, "pods") : NULL;
-	int r = c->pod_rule_count == 0 || list != NULL ? 0 : -ENOMEM;
-
-	for (size_t i = 0; r == 0 && i < c->pod_rule_count; i++)
-		r = add_pod_rule(list, &c->pods[i]);
-	return r;
-}
-
-static int add_all(cJSON *root, const struct config *c)
-{
-	cJSON *defaults, *units;
-	int r = add_text(root, "apiVersion", CONFIG_API_VERSION);
-
-	if (r == 0)
-		r = add_text(root, "kind", CONFIG_KIND);
-	for (size_t i = 0; i < config_key_count && r == 0; i++)
-		r = add_row(root, &config_keys[i], c);
-	defaults = cJSON_AddObjectToObject(root, "defaults");
-	units = cJSON_AddArrayToObject(root, "units");
-	if (r < 0 || defaults == NULL || units == NULL)
-		return -ENOMEM;
-	r = add_rule(defaults, &c->defaults);
-	for (size_t i = 0; i < c->unit_count && r == 0; i++)
-		r = add_unit(units, &c->units[i]);
-	return r == 0 ? add_pod_rules(root, c) : r;
+	/* Left out where there are none: earlier versions do not know the section. */
+	list = c->pod_rule_count > 0 ? cJSON_AddArrayToObject(root, SECTION_PODS) : NULL;
+	for (size_t i = 0; i < c->pod_rule_count && ok; i++)
+		ok = add_pod_rule(add_map(list), &c->pods[i]);
+	return ok;
 }
 
 cJSON *config_dump_json(const struct config *c)
 {
 	OWN(drop_json) cJSON *root = cJSON_CreateObject();
 
-	if (root == NULL || add_all(root, c) < 0)
-		return NULL;
-	return STEAL(root);
+	return add_all(root, c) ? STEAL(root) : NULL;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/base/config_yaml.h"
+#include "agent/journal/event_log.h"
 #include "policy/report/report.h"
 #include "policy/types/profile.h"
 #include <cjson/cJSON.h>
@@ -27,25 +28,10 @@ struct config_paths {
 	char *cgroup_root;
 };
 
-enum config_log_target {
-	CONFIG_LOG_AUTO, /* the journal where its socket answers, else stderr */
-	CONFIG_LOG_JOURNAL,
-	CONFIG_LOG_STDERR,
-	CONFIG_LOG_TARGET_COUNT,
-};
-
-enum config_log_format { CONFIG_LOG_LOGFMT, CONFIG_LOG_JSON, CONFIG_LOG_FORMAT_COUNT };
-
-struct config_log {
-	enum config_log_target target;
-	enum config_log_format format; /* on stderr; the journal has fields */
-};
-
 enum config_reader {
 	CONFIG_READER_AUTO, /* BPF where it loads, else text */
 	CONFIG_READER_TEXT,
 	CONFIG_READER_BPF, /* the same as auto, and an error is logged if it does not load */
-	CONFIG_READER_COUNT,
 };
 
 /* The flight recorder. */
@@ -68,7 +54,7 @@ struct config_cgroup {
 	enum config_reader reader;
 };
 
-enum config_switch { CONFIG_AUTO, CONFIG_TRUE, CONFIG_FALSE, CONFIG_SWITCH_COUNT };
+enum config_switch { CONFIG_AUTO, CONFIG_TRUE, CONFIG_FALSE };
 
 enum config_observe { OBSERVE_OPTED_IN, OBSERVE_ALL, OBSERVE_NONE };
 
@@ -139,7 +125,7 @@ struct config_pod {
 struct config {
 	struct config_clocks clocks;
 	struct config_paths paths;
-	struct config_log log;
+	struct event_log_options log;
 	struct config_recorder recorder;
 	struct config_prometheus prometheus;
 	struct config_cgroup cgroup;

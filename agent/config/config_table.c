@@ -855,18 +855,10 @@ static void config_value_swap(const struct config_key *k, void *base, void *othe
 	memcpy(b, keep, width);
 }
 
-static bool restart_only_same(const struct config_key *k, const struct config *a,
-			      const struct config *b)
-{
-	char one[PATH_MAX], other[PATH_MAX];
-
-	return strcmp(config_value_text(k, a, one, sizeof one),
-		      config_value_text(k, b, other, sizeof other)) == 0;
-}
-
 const char *config_keep_restart_only(struct config *fresh, struct config *old, char *buf,
 				     size_t size)
 {
+	char one[PATH_MAX], other[PATH_MAX];
 	size_t n = 0;
 
 	buf[0] = '\0';
@@ -875,7 +867,9 @@ const char *config_keep_restart_only(struct config *fresh, struct config *old, c
 
 		if (!k->at_start)
 			continue;
-		if (!restart_only_same(k, fresh, old) && n < size)
+		config_value_text(k, fresh, one, sizeof one);
+		config_value_text(k, old, other, sizeof other);
+		if (strcmp(one, other) != 0 && n < size)
 			n += (size_t)snprintf(buf + n, size - n, "%s%s", n > 0 ? ", " : "",
 					      k->path);
 		config_value_swap(k, fresh, old);

@@ -89,7 +89,10 @@ enum event_target {
 	EVENT_TARGET_STDERR,
 };
 
-enum event_format { EVENT_FORMAT_LOGFMT, EVENT_FORMAT_JSON };
+enum event_format {
+	EVENT_FORMAT_LOGFMT,
+	EVENT_FORMAT_JSON
+}; /* of stderr; the journal has fields */
 
 /* A line with its line break. real_usec: since 1970. -ENOBUFS: too long. */
 int event_text_line(const struct event_record *e, enum event_format format, usec_t real_usec,

@@ -210,12 +210,7 @@ static void folders_check(struct folders *f, struct daemon *d, struct serve *s)
 /* The log as configured; before the configuration is read, events go where they go by default. */
 static void log_start(struct daemon *d)
 {
-	const struct event_log_options o = {
-		.target = (enum event_target)d->config.log.target,
-		.format = (enum event_format)d->config.log.format,
-	};
-
-	event_log_open(&d->log, &o);
+	event_log_open(&d->log, &d->config.log);
 	event_log_time(&d->log, d->wake.now, d->wake.now_real);
 	event_log_use(&d->log);
 }

@@ -578,8 +578,6 @@ static const char *const qos_names[QOS_COUNT] = {"Guaranteed", "Burstable", "Bes
 
 static cJSON *pod_json(const struct shown *s)
 {
-	static const char *const controlled[CONTROLLED_COUNT] = {"LimitsOnly", "RequestsAndLimits",
-								 "RequestsOnly"};
 	const struct kube_container *c = s->c;
 	const struct pod *p = s->pod;
 	struct report_view report = {.ahead_usec = VIEW_NONE};
@@ -593,7 +591,7 @@ static cJSON *pod_json(const struct shown *s)
 	view_put(&o, "workload", view_text(p->spec->workload));
 	view_put(&o, "qos_class", view_text(qos_names[p->spec->qos]));
 	view_put(&o, "controlled_values",
-		 view_text(sized ? controlled[s->m->container.rule.controlled] : NULL));
+		 view_text(sized ? controlled_names[s->m->container.rule.controlled] : NULL));
 	view_put(&o, "ready", cJSON_CreateBool(c != NULL ? c->ready : p->spec->ready));
 	view_put(&o, "restarts", COUNT(c != NULL ? c->restarts : 0));
 	view_put(&o, "condition", condition_json(p->spec));

@@ -31,7 +31,7 @@ static void test_defaults(void)
 	CHECK_EQ(c.clocks.sample_usec, USEC_PER_SEC);
 	CHECK_EQ(c.clocks.review_usec, 10 * USEC_PER_SEC);
 	CHECK_EQ(c.clocks.state_usec, 5 * USEC_PER_MIN);
-	CHECK_EQ(c.log.target, CONFIG_LOG_AUTO);
+	CHECK_EQ(c.log.target, EVENT_TARGET_AUTO);
 	CHECK_EQ(c.defaults.mode, MODE_AUTO);
 	CHECK_EQ(c.unit_count, 0);
 	CHECK(config_rule_for(&c, "web.service") == NULL);
@@ -147,8 +147,8 @@ static void test_full(void)
 	CHECK_STR(c.paths.state_dir, "/tmp/it's state");
 	CHECK_STR(c.paths.socket_group, "adm");
 	CHECK(c.paths.socket == NULL);
-	CHECK_EQ(c.log.target, CONFIG_LOG_STDERR);
-	CHECK_EQ(c.log.format, CONFIG_LOG_JSON);
+	CHECK_EQ(c.log.target, EVENT_TARGET_STDERR);
+	CHECK_EQ(c.log.format, EVENT_FORMAT_JSON);
 	CHECK_EQ(c.tuning.history.algorithm, ALGORITHM_VPA);
 	CHECK_EQ(c.tuning.history.half_life_usec, 12 * USEC_PER_HOUR + 30 * USEC_PER_MIN);
 	CHECK_EQ(c.tuning.history.upper_permille, 975);
