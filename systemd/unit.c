@@ -28,7 +28,6 @@ struct unit_bus {
 	bool closed;   /* by unit_bus_free(): touch nothing but refs */
 	sd_event *event;
 	struct unit_bus_options options;
-	char *private_socket, *system_socket;
 	const struct unit_bus_ops *ops;
 	void *ctx;
 
@@ -151,7 +150,7 @@ static void call_finish(struct unit_pending *c, int error, const struct unit_pro
 		unit_calls_pump(b);
 }
 
-static void on_read(void *ctx, struct unit_read *, int error, struct unit_record *record)
+static void on_read(void *ctx, int error, struct unit_record *record)
 {
 	struct unit_pending *c = ctx;
 	BUS_KEEP(c->bus);
@@ -317,17 +316,12 @@ static void schedule_changed(struct unit_bus *b)
 
 /* Connection */
 
-static void unsubscribe(struct unit_bus *b)
+/* No callback of this connection is called any more. */
+static void close_bus(struct unit_bus *b)
 {
 	for (size_t i = 0; i < UNIT_BUS_MATCHES; i++)
 		b->matches[i] = sd_bus_slot_unref(b->matches[i]);
 	b->subscribe = sd_bus_slot_unref(b->subscribe);
-}
-
-/* No callback of this connection is called any more. */
-static void close_bus(struct unit_bus *b)
-{
-	unsubscribe(b);
 	unit_reader_set_bus(b->reader, NULL);
 	b->bus = sd_bus_close_unref(b->bus);
 }
@@ -585,20 +579,14 @@ static bool is_due(usec_t *at, usec_t now)
 	return true;
 }
 
-static void reconnect(struct unit_bus *b)
-{
-	if (open_bus(b) < 0)
-		schedule_reconnect(b);
-}
-
 static int on_timer(sd_event_source *, uint64_t, void *userdata)
 {
 	struct unit_bus *b = userdata;
 	usec_t now = unit_bus_now(b);
 	BUS_KEEP(b);
 
-	if (is_due(&b->reconnect_at, now))
-		reconnect(b);
+	if (is_due(&b->reconnect_at, now) && open_bus(b) < 0)
+		schedule_reconnect(b);
 	unit_calls_expire(b);
 	unit_calls_pump(b);
 	if (!b->closed && is_due(&b->empty_at, now))
@@ -610,7 +598,7 @@ static int on_timer(sd_event_source *, uint64_t, void *userdata)
 	return 0;
 }
 
-static int copy_options(struct unit_bus *b, const struct unit_bus_options *given)
+static void take_options(struct unit_bus *b, const struct unit_bus_options *given)
 {
 	static const struct unit_bus_options defaults = {
 		.deadline_usec = 30 * USEC_PER_SEC,
@@ -627,15 +615,7 @@ static int copy_options(struct unit_bus *b, const struct unit_bus_options *given
 	o->debounce_usec = o->debounce_usec ?: defaults.debounce_usec;
 	o->backoff_usec = o->backoff_usec ?: defaults.backoff_usec;
 	o->backoff_max_usec = o->backoff_max_usec ?: defaults.backoff_max_usec;
-	if (o->at.private_socket)
-		o->at.private_socket = b->private_socket = strdup(o->at.private_socket);
-	if (o->at.system_socket)
-		o->at.system_socket = b->system_socket = strdup(o->at.system_socket);
 	b->backoff_usec = o->backoff_usec;
-	return (given && given->at.private_socket && !b->private_socket) ||
-			       (given && given->at.system_socket && !b->system_socket)
-		       ? -ENOMEM
-		       : 0;
 }
 
 static int first_connection(struct unit_bus *b)
@@ -686,9 +666,8 @@ int unit_bus_new(sd_event *event, const struct unit_bus_options *options,
 		.reconnect_at = UINT64_MAX,
 		.empty_at = UINT64_MAX,
 	};
-	r = copy_options(b, options);
-	if (r >= 0)
-		r = unit_start(b);
+	take_options(b, options);
+	r = unit_start(b);
 	if (r < 0) {
 		unit_bus_free(b);
 		return r;
@@ -713,7 +692,5 @@ void unit_bus_free(struct unit_bus *b)
 	unit_watch_clear(&b->watch);
 	b->timer = sd_event_source_disable_unref(b->timer);
 	b->event = sd_event_unref(b->event);
-	free(STEAL(b->private_socket));
-	free(STEAL(b->system_socket));
 	unit_bus_unref(&b);
 }

@@ -48,9 +48,9 @@ struct unit_bus_options {
 	usec_t backoff_max_usec; /* 5 s */
 };
 
-/* ops and ctx must outlive the bus; options may be NULL. -errno when PID 1 cannot be reached at
- * all; when its socket exists and the connection is not accepted, it is tried again as after a
- * lost connection. */
+/* ops, ctx and the paths in options must outlive the bus; options may be NULL. -errno when PID 1
+ * cannot be reached at all; when its socket exists and the connection is not accepted, it is tried
+ * again as after a lost connection. */
 int unit_bus_new(sd_event *event, const struct unit_bus_options *options,
 		 const struct unit_bus_ops *ops, void *ctx, struct unit_bus **ret);
 void unit_bus_free(struct unit_bus *b);

@@ -133,6 +133,14 @@ static int allow_until(sd_bus *bus, usec_t until)
 	return now < until ? sd_bus_set_method_call_timeout(bus, until - now) : -ETIMEDOUT;
 }
 
+/* A connection for calls about a unit. */
+static int open_for(const struct unit_address *at, const char *unit, sd_bus **ret)
+{
+	bool direct;
+
+	return unit_interface_of(unit) != NULL ? unit_conn_open(at, ret, &direct) : -EINVAL;
+}
+
 int unit_set_now(const struct unit_address *at, const char *unit, const struct unit_props *want,
 		 uint32_t mask, usec_t timeout_usec)
 {
@@ -140,19 +148,13 @@ int unit_set_now(const struct unit_address *at, const char *unit, const struct u
 	OWN(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
 	OWN(sd_bus_message_unrefp) sd_bus_message *m = NULL;
 	usec_t until = now_usec() + timeout_usec;
-	bool direct;
-	int r;
+	int r = open_for(at, unit, &bus);
 
-	if (unit_interface_of(unit) == NULL)
-		return -EINVAL;
-	r = unit_conn_open(at, &bus, &direct);
-	if (r < 0)
-		return r;
-	r = sd_bus_message_new_method_call(bus, &m, UNIT_BUS_NAME, UNIT_BUS_PATH,
-					   UNIT_INTERFACE_MANAGER, "SetUnitProperties");
-	if (r < 0)
-		return r;
-	r = unit_message_append_set(m, unit, want, mask);
+	if (r >= 0)
+		r = sd_bus_message_new_method_call(bus, &m, UNIT_BUS_NAME, UNIT_BUS_PATH,
+						   UNIT_INTERFACE_MANAGER, "SetUnitProperties");
+	if (r >= 0)
+		r = unit_message_append_set(m, unit, want, mask);
 	if (r >= 0)
 		r = allow_until(bus, until);
 	if (r >= 0)
@@ -181,12 +183,8 @@ int unit_get_now(const struct unit_address *at, const char *unit, usec_t timeout
 	OWN(sd_bus_close_unrefp) sd_bus *bus = NULL;
 	usec_t until = now_usec() + timeout_usec;
 	struct unit_props props;
-	bool direct;
-	int r;
+	int r = open_for(at, unit, &bus);
 
-	if (unit_interface_of(unit) == NULL)
-		return -EINVAL;
-	r = unit_conn_open(at, &bus, &direct);
 	for (size_t i = 0; r >= 0 && i < UNIT_PROP_ROWS; i++)
 		r = get(bus, unit, unit_interface_of(unit), unit_prop_rows[i].name, until,
 			(uint64_t *)((char *)&props + unit_prop_rows[i].offset));
@@ -200,12 +198,8 @@ int unit_age_now(const struct unit_address *at, const char *unit, usec_t timeout
 {
 	OWN(sd_bus_close_unrefp) sd_bus *bus = NULL;
 	usec_t until = now_usec() + timeout_usec, since = 0, now;
-	bool direct;
-	int r;
+	int r = open_for(at, unit, &bus);
 
-	if (unit_interface_of(unit) == NULL)
-		return -EINVAL;
-	r = unit_conn_open(at, &bus, &direct);
 	if (r >= 0)
 		r = get(bus, unit, UNIT_INTERFACE, "ActiveEnterTimestampMonotonic", until, &since);
 	if (r < 0)

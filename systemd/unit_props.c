@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systemd/unit_props.h"
-#include "policy/base/text.h"
 #include <errno.h>
 #include <string.h>
 
@@ -42,11 +41,6 @@ static const char *const live_states[] = {
 	"active", "reloading", "refreshing", "activating", "deactivating",
 };
 /* clang-format on */
-
-bool unit_is_container(const char *unit)
-{
-	return text_is_container_scope(unit);
-}
 
 static bool name_valid(const char *unit)
 {

@@ -53,14 +53,11 @@ extern const struct unit_prop_row unit_prop_rows[UNIT_PROP_ROWS];
  * or slice name. */
 const char *unit_interface_of(const char *unit);
 
-/* The scope of a container: "cri-containerd-ID.scope" and the like, ID 64 hex digits. While its
- * runtime is at work no property may be set: systemd attaches the device program anew, and the
- * runtime fails ("can't attach program"). */
-bool unit_is_container(const char *unit);
-/* A runtime is taken to be done this long after the scope appeared. A whole start by containerd and
- * runc 1.1.5 took p50 3.7 s and at most 6.3 s in an emulated machine some 20 times slower than real
- * ones; on a busy host up to 15.6 s there, which the API server's report covers (manage/attach.c).
- */
+/* While a runtime creates a container, no property of its scope may be set: systemd attaches the
+ * device program anew, and the runtime fails ("can't attach program"). A runtime is taken to be
+ * done this long after the scope appeared. A whole start by containerd and runc 1.1.5 took p50
+ * 3.7 s and at most 6.3 s in an emulated machine some 20 times slower than real ones; on a busy
+ * host up to 15.6 s there, which the API server's report covers (manage/attach.c). */
 #define UNIT_CREATING_USEC (10 * USEC_PER_SEC)
 
 /* Copies those values of `from` that mask names. */

@@ -8,7 +8,18 @@
 #include <sys/queue.h>
 
 #define WINDOW_UNITS 12 /* times 7 calls: well below 128 */
-#define CALLS_MAX    7
+
+/* The calls of UNIT_READ_ALL beyond unit_prop_rows; interface NULL = that of the unit's type. */
+enum { CALL_ID = UNIT_PROP_ROWS, CALL_ENTER, CALL_CGROUP, CALLS_MAX };
+
+static const struct {
+	const char *interface;
+	const char *name;
+} identity[] = {
+	[CALL_ID - UNIT_PROP_ROWS] = {UNIT_INTERFACE, "InvocationID"},
+	[CALL_ENTER - UNIT_PROP_ROWS] = {UNIT_INTERFACE, "ActiveEnterTimestampMonotonic"},
+	[CALL_CGROUP - UNIT_PROP_ROWS] = {NULL, "ControlGroup"},
+};
 
 struct unit_read {
 	struct unit_reader *reader;
@@ -29,32 +40,6 @@ struct unit_reader {
 	sd_bus *bus;
 	TAILQ_HEAD(, unit_read) reads; /* in order of start */
 	unsigned in_flight;
-};
-
-static int take_id(sd_bus_message *m, struct unit_record *r)
-{
-	return unit_message_read_id(m, r->invocation_id);
-}
-
-static int take_enter(sd_bus_message *m, struct unit_record *r)
-{
-	return unit_message_read_u64(m, &r->active_enter_usec);
-}
-
-static int take_cgroup(sd_bus_message *m, struct unit_record *r)
-{
-	return unit_message_read_string(m, &r->cgroup);
-}
-
-/* The calls of UNIT_READ_ALL beyond unit_prop_rows; interface NULL = that of the unit's type. */
-static const struct {
-	const char *interface;
-	const char *name;
-	int (*take)(sd_bus_message *m, struct unit_record *r);
-} identity[CALLS_MAX - UNIT_PROP_ROWS] = {
-	{UNIT_INTERFACE, "InvocationID", take_id},
-	{UNIT_INTERFACE, "ActiveEnterTimestampMonotonic", take_enter},
-	{NULL, "ControlGroup", take_cgroup},
 };
 
 static void unit_record_clear(struct unit_record *r)
@@ -96,7 +81,7 @@ static void unit_read_finish(struct unit_read *r, int error)
 {
 	unlink_read(r);
 	if (r->done)
-		r->done(r->ctx, r, error, &r->record);
+		r->done(r->ctx, error, &r->record);
 	free_read(r);
 }
 
@@ -125,10 +110,17 @@ static int take_answer(struct unit_read *r, size_t call, sd_bus_message *m)
 
 	if (error < 0)
 		return error;
-	if (call >= UNIT_PROP_ROWS)
-		return identity[call - UNIT_PROP_ROWS].take(m, &r->record);
-	return unit_message_read_u64(
-		m, (uint64_t *)((char *)&r->record.props + unit_prop_rows[call].offset));
+	switch (call) {
+	case CALL_ID:
+		return unit_message_read_id(m, r->record.invocation_id);
+	case CALL_ENTER:
+		return unit_message_read_u64(m, &r->record.active_enter_usec);
+	case CALL_CGROUP:
+		return unit_message_read_string(m, &r->record.cgroup);
+	default:
+		return unit_message_read_u64(
+			m, (uint64_t *)((char *)&r->record.props + unit_prop_rows[call].offset));
+	}
 }
 
 static int on_answer(sd_bus_message *m, void *userdata, sd_bus_error *)
@@ -266,7 +258,7 @@ struct item {
 	struct unit_list *list;
 	struct unit_read *read;
 	char state[16];
-	char *known;               /* name of a unit that is not read; NULL: it is */
+	bool known;                /* it is not read: the record has its name alone */
 	struct unit_record record; /* name NULL: not (yet) read */
 };
 
@@ -293,10 +285,8 @@ void unit_list_free(struct unit_list *l)
 		return;
 	sd_bus_slot_unref(l->slot);
 	cancel_reads(l);
-	for (size_t i = 0; i < l->count; i++) {
-		free(l->items[i].known);
+	for (size_t i = 0; i < l->count; i++)
 		unit_record_clear(&l->items[i].record);
-	}
 	free(l->items);
 	free(l);
 }
@@ -313,32 +303,22 @@ static void unit_list_finish(struct unit_list *l, int error)
 	for (size_t i = 0; error == 0 && i < l->count; i++) {
 		const struct unit_record *r = &l->items[i].record;
 
-		if (l->items[i].known != NULL) {
+		if (r->name != NULL)
 			units[n++] = (struct unit_info){
-				.name = l->items[i].known,
-				.cgroup = "",
+				.name = r->name,
+				.cgroup = r->cgroup != NULL ? r->cgroup : "",
 				.active_state = l->items[i].state,
-				.invocation_id = "",
-				.known = true,
+				.invocation_id = r->invocation_id,
+				.active_enter_usec = r->active_enter_usec,
+				.props = r->props,
+				.known = l->items[i].known,
 			};
-			continue;
-		}
-		if (r->name == NULL)
-			continue;
-		units[n++] = (struct unit_info){
-			.name = r->name,
-			.cgroup = r->cgroup,
-			.active_state = l->items[i].state,
-			.invocation_id = r->invocation_id,
-			.active_enter_usec = r->active_enter_usec,
-			.props = r->props,
-		};
 	}
 	l->request.done(l->request.ctx, error, error ? NULL : units, error ? 0 : n);
 	unit_list_free(l);
 }
 
-static void on_read(void *ctx, struct unit_read *, int error, struct unit_record *record)
+static void on_read(void *ctx, int error, struct unit_record *record)
 {
 	struct item *item = ctx;
 	struct unit_list *l = item->list;
@@ -399,36 +379,27 @@ static int take_rows(struct unit_list *l, sd_bus_message *m)
 
 static int start_read(struct unit_list *l, struct item *item)
 {
-	OWN(drop_free) char *name = STEAL(item->record.name);
+	OWN(drop_free) char *name = NULL;
 	int r;
 
-	if (l->request.known != NULL && l->request.known(l->request.ctx, name)) {
-		item->known = STEAL(name);
+	item->known =
+		l->request.known != NULL && l->request.known(l->request.ctx, item->record.name);
+	if (item->known)
 		return 0;
-	}
+	name = STEAL(item->record.name);
 	r = unit_read_start(l->reader, name, UNIT_READ_ALL, on_read, item, &item->read);
 	if (r >= 0)
 		l->open++;
 	return r;
 }
 
-static int start_reads(struct unit_list *l)
-{
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < l->count; i++)
-		r = start_read(l, &l->items[i]);
-	return r;
-}
-
 static int on_rows(sd_bus_message *m, void *userdata, sd_bus_error *)
 {
 	struct unit_list *l = userdata;
-	int r;
+	int r = take_rows(l, m);
 
-	r = take_rows(l, m);
-	if (r >= 0)
-		r = start_reads(l);
+	for (size_t i = 0; r >= 0 && i < l->count; i++)
+		r = start_read(l, &l->items[i]);
 	if (r < 0 || l->open == 0)
 		unit_list_finish(l, r);
 	return 1;
@@ -502,13 +473,20 @@ int unit_watch_set_patterns(struct unit_watch *w, const char *const *patterns, s
 	return 0;
 }
 
+static const struct unit_seen *unit_watch_find(const struct unit_watch *w, const char *unit)
+{
+	for (size_t i = 0; i < w->seen_count; i++)
+		if (strcmp(w->seen[i].name, unit) == 0)
+			return &w->seen[i];
+	return NULL;
+}
+
 /* The invocation ID; of a unit that was not read again, the remembered one. */
 static const char *invocation_of(const struct unit_watch *w, const struct unit_info *u)
 {
-	for (size_t i = 0; u->known && i < w->seen_count; i++)
-		if (strcmp(w->seen[i].name, u->name) == 0)
-			return w->seen[i].invocation_id;
-	return u->invocation_id;
+	const struct unit_seen *seen = u->known ? unit_watch_find(w, u->name) : NULL;
+
+	return seen != NULL ? seen->invocation_id : u->invocation_id;
 }
 
 int unit_watch_set_seen(struct unit_watch *w, const struct unit_info *units, size_t count)
@@ -542,14 +520,6 @@ bool unit_watch_concerns(const struct unit_watch *w, const char *unit)
 		if (fnmatch(*p, unit, FNM_NOESCAPE) == 0)
 			return true;
 	return false;
-}
-
-static const struct unit_seen *unit_watch_find(const struct unit_watch *w, const char *unit)
-{
-	for (size_t i = 0; i < w->seen_count; i++)
-		if (strcmp(w->seen[i].name, unit) == 0)
-			return &w->seen[i];
-	return NULL;
 }
 
 /* Takes ActiveState and InvocationID out of a{sv}; what is not in it stays as it was. */

@@ -12,7 +12,6 @@
 struct unit_record {
 	char *name;
 	char *cgroup;
-	char active_state[16];
 	char invocation_id[33];
 	usec_t active_enter_usec;
 	struct unit_props props;
@@ -20,7 +19,7 @@ struct unit_record {
 
 enum unit_read_what {
 	UNIT_READ_PROPS, /* the limits alone */
-	UNIT_READ_ALL,   /* and the unit's identity; active_state stays empty */
+	UNIT_READ_ALL,   /* and the unit's identity */
 };
 
 struct unit_reader;
@@ -29,8 +28,7 @@ struct unit_read;
 /* Called once, never from inside unit_read_start. error 0, or -errno and the record says nothing
  * but the name. The read is gone afterwards; the reader may be freed inside. What the callback
  * takes from the record it must replace by NULL. */
-typedef void (*unit_read_done)(void *ctx, struct unit_read *r, int error,
-			       struct unit_record *record);
+typedef void (*unit_read_done)(void *ctx, int error, struct unit_record *record);
 
 int unit_reader_new(struct unit_reader **ret);
 /* Drops all reads without a callback. */

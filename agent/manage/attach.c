@@ -14,6 +14,7 @@
 #include "agent/manage/wake.h"
 #include "cgroup/kubepods.h"
 #include "cgroup/levels.h"
+#include "policy/base/text.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -69,7 +70,7 @@ static bool is_late(const struct managed *m)
 
 bool scope_is_creating(const struct managed *m)
 {
-	return m->cgroup.cg != NULL && m->unit != NULL && unit_is_container(m->unit) &&
+	return m->cgroup.cg != NULL && m->unit != NULL && text_is_container_scope(m->unit) &&
 	       (m->wake->now < m->cgroup.created_by || is_late(m)) && !is_reported_running(m);
 }
 

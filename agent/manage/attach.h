@@ -14,9 +14,9 @@ struct usage;
 /* It was attached to its cgroup; active_enter_usec as in struct arrival. */
 void scope_started(struct managed *m, usec_t active_enter_usec);
 /* The runtime may still be creating its scope: PID 1 must not be called for it
- * (unit_is_container()). True until the API server reports that it runs, or for UNIT_CREATING_USEC;
- * for a minute where the API server is heard and little memory is in use. Meanwhile an external
- * write counts as the runtime's, and a restore through PID 1 waits. */
+ * (text_is_container_scope()). True until the API server reports that it runs, or for
+ * UNIT_CREATING_USEC; for a minute where the API server is heard and little memory is in use.
+ * Meanwhile an external write counts as the runtime's, and a restore through PID 1 waits. */
 bool scope_is_creating(const struct managed *m);
 /* Does what the API server says of a container belong to the one in its cgroup? */
 bool scope_is_of(const struct managed *m, const struct kube_container *c);

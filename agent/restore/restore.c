@@ -4,6 +4,7 @@
 #include "agent/view/human.h"
 #include "cgroup/kubepods.h"
 #include "cgroup/writer.h"
+#include "policy/base/text.h"
 #include "systemd/unit_dropin.h"
 #include <dirent.h>
 #include <errno.h>
@@ -863,7 +864,7 @@ static void wait_for_runtime(const struct restore_systemd *s, const char *unit)
 	usec_t age = 0, left;
 	struct timespec pause;
 
-	if (!s->waits_for_runtime || !unit_is_container(unit) ||
+	if (!s->waits_for_runtime || !text_is_container_scope(unit) ||
 	    unit_age_now(&s->address, unit, patience(s), &age) < 0 || age >= UNIT_CREATING_USEC)
 		return;
 	left = UNIT_CREATING_USEC - age;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Names, masks, and messages that are not what they should be. */
+#include "policy/base/text.h"
 #include "systemd/unit_read.h"
 #include "test/check.h"
 #include <errno.h>
@@ -38,17 +39,17 @@ static void test_names(void)
 
 static void test_container_scopes(void)
 {
-	CHECK(unit_is_container("cri-containerd-" ID ".scope"));
-	CHECK(unit_is_container("docker-" ID ".scope"));
-	CHECK(!unit_is_container(ID ".scope"));
-	CHECK(!unit_is_container("-" ID ".scope"));
-	CHECK(!unit_is_container("docker-" ID "0.scope"));
-	CHECK(!unit_is_container("docker-g" ID ".scope"));
-	CHECK(!unit_is_container("docker-" ID ".service"));
-	CHECK(!unit_is_container("docker-" ID));
-	CHECK(!unit_is_container("session-1.scope"));
-	CHECK(!unit_is_container("run-u12.scope"));
-	CHECK(!unit_is_container(""));
+	CHECK(text_is_container_scope("cri-containerd-" ID ".scope"));
+	CHECK(text_is_container_scope("docker-" ID ".scope"));
+	CHECK(!text_is_container_scope(ID ".scope"));
+	CHECK(!text_is_container_scope("-" ID ".scope"));
+	CHECK(!text_is_container_scope("docker-" ID "0.scope"));
+	CHECK(!text_is_container_scope("docker-g" ID ".scope"));
+	CHECK(!text_is_container_scope("docker-" ID ".service"));
+	CHECK(!text_is_container_scope("docker-" ID));
+	CHECK(!text_is_container_scope("session-1.scope"));
+	CHECK(!text_is_container_scope("run-u12.scope"));
+	CHECK(!text_is_container_scope(""));
 }
 
 static void test_merge(void)

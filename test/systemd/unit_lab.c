@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The unit adapter against the machine's own systemd; run by test/lab/scenarios/units. */
 #include "agent/journal/event.h"
-#include "systemd/notify.h"
 #include "systemd/unit.h"
 #include "systemd/unit_dropin.h"
 #include "test/check.h"
@@ -417,7 +416,7 @@ static int sandbox(void)
 	event_tell(EVENT_LIMIT_RAISED, .who = {.unit = A, .cgroup = "/system.slice/" A},
 		   .resource = RESOURCE_CPU, .from = 200, .to = 380, .reason = REASON_THROTTLED,
 		   .detail = "throttled 95 % of the last second");
-	notified = notify_send(NOTIFY_READY, "in the sandbox", 0);
+	notified = MIN(sd_notify(0, "READY=1\nSTATUS=in the sandbox"), 0);
 	set = unit_set_now(NULL, A, &wanted, UNIT_PROP_ALL, 20 * USEC_PER_SEC);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	written = fd >= 0 && write(fd, "99999744", 8) == 8 ? 0 : -errno;
