@@ -139,45 +139,29 @@ static int send_json(struct http_response *ret, cJSON *object)
 	return 0;
 }
 
-/* Collects objects under a key; failed is set when memory was short. */
-struct collector {
-	cJSON *array;
-	bool failed;
-};
-
-static void control_collect(struct collector *c, cJSON *item)
+/* results: a struct view_json, an array. */
+static void collect_result(void *results, const struct restore_result *result)
 {
-	if (item && cJSON_AddItemToArray(c->array, item))
-		return;
-	cJSON_Delete(item);
-	c->failed = true;
+	struct view_json o = {.json = cJSON_CreateObject()};
+
+	view_put(&o, "unit", view_text(result->unit));
+	view_put(&o, "outcome", view_text(restore_outcome_names[result->outcome]));
+	view_put(&o, "detail", view_text(result->detail));
+	view_put(results, NULL, view_end(&o));
 }
 
-static void collect_result(void *arg, const struct restore_result *result)
+/* Answers {"key": item}, or the error; consumes the item. */
+static int send_item(struct http_response *ret, const char *key, cJSON *item, int r)
 {
-	cJSON *object = cJSON_CreateObject();
+	struct view_json o = {0};
 
-	if (!cJSON_AddStringToObject(object, "unit", result->unit) ||
-	    !cJSON_AddStringToObject(object, "outcome", restore_outcome_names[result->outcome]) ||
-	    !cJSON_AddStringToObject(object, "detail", result->detail)) {
-		cJSON_Delete(object);
-		object = NULL;
+	if (r < 0) {
+		cJSON_Delete(item);
+		return fail_with(ret, r);
 	}
-	control_collect(arg, object);
-}
-
-/* Answers {"key": array}, or the error; consumes the array. */
-static int send_collected(struct http_response *ret, struct collector *c, const char *key, int r)
-{
-	cJSON *object = NULL;
-
-	if (r >= 0 && !c->failed)
-		object = cJSON_CreateObject();
-	if (object && cJSON_AddItemToObject(object, key, c->array))
-		return send_json(ret, object);
-	cJSON_Delete(object);
-	cJSON_Delete(c->array);
-	return r < 0 ? fail_with(ret, r) : -ENOMEM;
+	o.json = cJSON_CreateObject();
+	view_put(&o, key, item);
+	return send_json(ret, view_end(&o));
 }
 
 static int get_status(void *ctx, const struct http_request *, struct http_response *ret)
@@ -192,10 +176,10 @@ static int get_status(void *ctx, const struct http_request *, struct http_respon
 static int get_units(void *ctx, const struct http_request *, struct http_response *ret)
 {
 	const struct control_api *c = ctx;
-	struct collector units = {0};
-	int r = c->ops->list(c->ctx, &units.array);
+	cJSON *units = NULL;
+	int r = c->ops->list(c->ctx, &units);
 
-	return send_collected(ret, &units, "units", r);
+	return send_item(ret, "units", units, r);
 }
 
 static int get_unit(void *ctx, const struct http_request *request, struct http_response *ret)
@@ -208,47 +192,26 @@ static int get_unit(void *ctx, const struct http_request *request, struct http_r
 }
 
 /* Pause and resume: {"name": NAME}, or nothing for every unit. */
-static int set_paused(const struct control_api *c, int (*op)(void *, const char *),
-		      const struct http_request *request, struct http_response *ret)
+static int post_paused(void *ctx, const struct http_request *request, struct http_response *ret)
 {
+	const struct control_api *c = ctx;
+	bool pause = strcmp(request->path, "/v1/pause") == 0;
 	struct control_body body;
 	const char *why;
-	cJSON *object;
 	int r = control_body_parse(request->body, request->body_size,
 				   CONTROL_KEY_NAME | CONTROL_KEY_ALL, &body, &why);
 
 	if (r < 0)
 		return http_fail(ret, 400, why, "{\"name\": \"UNIT\"}, or {\"all\": true}");
-	r = op(c->ctx, body.name[0] ? body.name : NULL);
-	if (r < 0)
-		return fail_with(ret, r);
-	object = cJSON_CreateObject();
-	if (!cJSON_AddNumberToObject(object, "units", r)) {
-		cJSON_Delete(object);
-		object = NULL;
-	}
-	return send_json(ret, object);
-}
-
-static int post_pause(void *ctx, const struct http_request *request, struct http_response *ret)
-{
-	const struct control_api *c = ctx;
-
-	return set_paused(c, c->ops->pause, request, ret);
-}
-
-static int post_resume(void *ctx, const struct http_request *request, struct http_response *ret)
-{
-	const struct control_api *c = ctx;
-
-	return set_paused(c, c->ops->resume, request, ret);
+	r = (pause ? c->ops->pause : c->ops->resume)(c->ctx, body.name[0] ? body.name : NULL);
+	return send_item(ret, "units", cJSON_CreateNumber(r), r);
 }
 
 static int post_restore(void *ctx, const struct http_request *request, struct http_response *ret)
 {
 	const unsigned keys = CONTROL_KEY_NAME | CONTROL_KEY_ALL | CONTROL_KEY_FORCE;
 	const struct control_api *c = ctx;
-	struct collector results = {0};
+	struct view_json results = {0};
 	struct control_body body;
 	const char *why;
 	int r = control_body_parse(request->body, request->body_size, keys, &body, &why);
@@ -260,12 +223,12 @@ static int post_restore(void *ctx, const struct http_request *request, struct ht
 	if (r < 0)
 		return http_fail(ret, 400, why,
 				 "{\"name\": \"UNIT\", \"force\": false}, or {\"all\": true}");
-	results.array = cJSON_CreateArray();
-	if (!results.array)
+	results.json = cJSON_CreateArray();
+	if (!results.json)
 		return -ENOMEM;
 	r = c->ops->restore(c->ctx, body.all ? NULL : body.name, body.force, collect_result,
 			    &results);
-	return send_collected(ret, &results, "results", r);
+	return send_item(ret, "results", view_end(&results), r);
 }
 
 static int get_config(void *ctx, const struct http_request *, struct http_response *ret)
@@ -301,10 +264,12 @@ static int post_recommendation(void *ctx, const struct http_request *request,
 	return send_json(ret, answer);
 }
 
-static int probe(const struct control_api *c, bool (*good)(void *, const char **), const char *why,
-		 struct http_response *ret)
+static int get_probe(void *ctx, const struct http_request *request, struct http_response *ret)
 {
-	bool well = good(c->ctx, &why);
+	const struct control_api *c = ctx;
+	bool live = strcmp(request->path, "/livez") == 0;
+	const char *why = live ? "not live" : "not ready";
+	bool well = (live ? c->ops->live : c->ops->ready)(c->ctx, &why);
 	char *body = strdup(well ? "ok\n" : why);
 
 	if (!body)
@@ -314,33 +279,19 @@ static int probe(const struct control_api *c, bool (*good)(void *, const char **
 	return 0;
 }
 
-static int get_live(void *ctx, const struct http_request *, struct http_response *ret)
-{
-	const struct control_api *c = ctx;
-
-	return probe(c, c->ops->live, "not live", ret);
-}
-
-static int get_ready(void *ctx, const struct http_request *, struct http_response *ret)
-{
-	const struct control_api *c = ctx;
-
-	return probe(c, c->ops->ready, "not ready", ret);
-}
-
 /* clang-format off */
 const struct http_route control_routes[CONTROL_ROUTE_COUNT] = {
 	{"GET",  "/v1/status",  get_status},
 	{"GET",  "/v1/units",   get_units},
 	{"GET",  "/v1/units/*", get_unit},
-	{"POST", "/v1/pause",   post_pause},
-	{"POST", "/v1/resume",  post_resume},
+	{"POST", "/v1/pause",   post_paused},
+	{"POST", "/v1/resume",  post_paused},
 	{"POST", "/v1/restore", post_restore},
 	{"GET",  "/v1/config",  get_config},
 	{"GET",  "/v1/report",  get_report},
 	{"POST", "/v1/recommendation", post_recommendation},
-	{"GET",  "/livez",      get_live},
-	{"GET",  "/readyz",     get_ready},
+	{"GET",  "/livez",      get_probe},
+	{"GET",  "/readyz",     get_probe},
 };
 /* clang-format on */
 

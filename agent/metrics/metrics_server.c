@@ -34,13 +34,14 @@ static int answer_metrics(void *ctx, const struct http_request *, struct http_re
 	return 0;
 }
 
-static int answer_probe(struct metrics_server *s, enum probe_kind kind,
-			const struct http_request *request, struct http_response *ret)
+static int answer_probe(void *ctx, const struct http_request *request, struct http_response *ret)
 {
+	bool ready = strcmp(request->path, "/readyz") == 0;
+	const struct metrics_server *s = ctx;
 	struct probe_input in = {0};
 
 	s->ops->probe(s->ctx, &in);
-	return probe_answer(&in, kind, request, ret);
+	return probe_answer(&in, ready ? PROBE_READY : PROBE_LIVE, request, ret);
 }
 
 static int answer_report(void *ctx, const struct http_request *request, struct http_response *ret)
@@ -56,20 +57,10 @@ static int answer_report(void *ctx, const struct http_request *request, struct h
 	return 0;
 }
 
-static int answer_live(void *ctx, const struct http_request *request, struct http_response *ret)
-{
-	return answer_probe(ctx, PROBE_LIVE, request, ret);
-}
-
-static int answer_ready(void *ctx, const struct http_request *request, struct http_response *ret)
-{
-	return answer_probe(ctx, PROBE_READY, request, ret);
-}
-
 static const struct http_route routes[] = {
 	{"GET", "/metrics", answer_metrics}, {"GET", "/v1/report", answer_report},
-	{"GET", "/livez", answer_live},      {"GET", "/readyz", answer_ready},
-	{"GET", "/healthz", answer_live},    {"GET", "/v1/units", answer_report},
+	{"GET", "/livez", answer_probe},     {"GET", "/readyz", answer_probe},
+	{"GET", "/healthz", answer_probe},   {"GET", "/v1/units", answer_report},
 };
 
 int metrics_server_new(sd_event *event, const struct listen_address *at,

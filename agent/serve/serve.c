@@ -114,23 +114,31 @@ static int serve_explain(void *ctx, const char *name, cJSON **ret)
 	return r;
 }
 
-static int report(struct serve *s, bool unmanaged, char **ret)
+static int make_report(struct serve *s, bool unmanaged, char **ret)
 {
-	struct report_json text;
+	OWN(drop_free) char *text = NULL;
+	struct report_json report = {0};
 	struct status_view status;
-	int r;
+	size_t size;
 
 	serve_status(s, &status);
-	r = report_json_begin(&text, status.cluster.node);
-	if (r < 0)
-		return r;
-	each_shown(s, unmanaged, report_json_add, &text);
-	return report_json_end(&text, ret);
+	report.file = open_memstream(&text, &size);
+	if (report.file == NULL)
+		return -ENOMEM;
+	/* A node's name is a DNS subdomain: nothing to escape. */
+	fprintf(report.file, "{\"version\":%d,\"node\":\"%s\",\"containers\":[",
+		REPORT_JSON_VERSION, status.cluster.node ?: "");
+	each_shown(s, unmanaged, report_json_add, &report);
+	fputs("]}\n", report.file);
+	if (fclose(report.file) != 0 || report.failed)
+		return -ENOMEM;
+	*ret = STEAL(text);
+	return 0;
 }
 
 static int serve_report(void *ctx, char **ret)
 {
-	return report(ctx, true, ret);
+	return make_report(ctx, true, ret);
 }
 
 static uint32_t managed_count(const struct unit_table *t)
@@ -418,7 +426,7 @@ static int on_report(void *ctx, const char *path, char **ret)
 	cJSON *units = NULL, *answer;
 
 	if (strcmp(path, "/v1/report") == 0)
-		return report(ctx, false, ret);
+		return make_report(ctx, false, ret);
 	serve_list(ctx, &units);
 	answer = cJSON_CreateObject();
 	*ret = cJSON_AddItemToObject(answer, "units", units) ? cJSON_PrintUnformatted(answer)

@@ -727,18 +727,6 @@ static cJSON *report_container(const struct shown *s)
 	return view_end(&o);
 }
 
-int report_json_begin(struct report_json *r, const char *node)
-{
-	*r = (struct report_json){0};
-	r->file = open_memstream(&r->text, &r->size);
-	if (r->file == NULL)
-		return -ENOMEM;
-	/* A node's name is a DNS subdomain: nothing to escape. */
-	fprintf(r->file, "{\"version\":%d,\"node\":\"%s\",\"containers\":[", REPORT_JSON_VERSION,
-		node != NULL ? node : "");
-	return 0;
-}
-
 void report_json_add(void *report, const struct shown *s)
 {
 	struct report_json *r = report;
@@ -757,15 +745,4 @@ void report_json_add(void *report, const struct shown *s)
 	}
 	fprintf(r->file, "%s%s", r->count++ > 0 ? "," : "", text);
 	free(text);
-}
-
-int report_json_end(struct report_json *r, char **ret)
-{
-	fputs("]}\n", r->file);
-	if (fclose(r->file) != 0 || r->failed) {
-		free(r->text);
-		return -ENOMEM;
-	}
-	*ret = r->text;
-	return 0;
 }

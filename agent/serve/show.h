@@ -44,19 +44,13 @@ bool shown_boosted(const struct shown *s);
 /* The object of the control API. brief: as in the list. Owned; NULL: memory is short. */
 cJSON *shown_json(const struct shown *s, bool brief);
 
-/* What `vscalectl report` is made of: the containers of a node, a short JSON object for each.
- * docs/control-api.md has the keys. */
+/* What `vscalectl report` is made of: the containers of a node, a short JSON object for each, with
+ * commas between. docs/control-api.md has the keys. */
 struct report_json {
 	FILE *file;
-	char *text;
-	size_t size;
 	size_t count;
 	bool failed;
 };
 
-/* node NULL: not known. -ENOMEM. */
-int report_json_begin(struct report_json *r, const char *node);
 /* A shown_fn, report is a struct report_json. What is no container is left out. */
 void report_json_add(void *report, const struct shown *s);
-/* Ends it in any case. *ret is owned by the caller. -ENOMEM. */
-int report_json_end(struct report_json *r, char **ret);
