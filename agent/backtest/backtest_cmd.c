@@ -83,17 +83,10 @@ static int load(const struct ctl *c, const char *file, struct series_file *ret)
 {
 	OWN(drop_free) char *text = NULL, *csv = NULL;
 	struct series_error e;
-	size_t size = 0;
-	int r = 0;
+	size_t size;
+	int r = ctl_read_file(file, FILE_MAX, &text, &size);
 
-	if (strcmp(file, "-") != 0) {
-		r = ctl_read_file(file, FILE_MAX, &text, &size);
-	} else {
-		text = ctl_read_stream(stdin);
-		r = text != NULL ? 0 : -errno;
-		size = text != NULL ? strlen(text) : 0;
-	}
-	if (r < 0 || text == NULL)
+	if (r < 0)
 		return ctl_fail(c, CTL_ERROR, NULL, "%s: %s", file, strerror(-r));
 	text[size] = '\0';
 	if (text[strspn(text, " \r\n")] == '{') {

@@ -615,11 +615,17 @@ int ctl_main(struct ctl *c, int argc, char **argv)
 
 int ctl_read_file(const char *file, uint64_t max, char **ret, size_t *ret_size)
 {
-	OWN(drop_fd) int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool standard = strcmp(file, "-") == 0;
+	OWN(drop_fd) int fd = standard ? -1 : open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	OWN(drop_free) char *text = NULL;
 	struct stat st;
 	int r;
 
+	if (standard) {
+		*ret = ctl_read_stream(stdin);
+		*ret_size = *ret != NULL ? strlen(*ret) : 0;
+		return *ret != NULL ? 0 : -errno;
+	}
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
 	if (S_ISDIR(st.st_mode))

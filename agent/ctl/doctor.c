@@ -396,7 +396,7 @@ static void on_done(void *arg, const struct kube_answer *answer)
 	r->error = answer->error;
 	snprintf(r->detail, sizeof(r->detail), "%s", answer->detail);
 	r->body = strndup(answer->body, answer->len);
-	r->len = r->body ? strlen(r->body) : 0;
+	r->len = r->body != NULL ? strlen(r->body) : 0;
 }
 
 static int cluster_request(const struct doctor_cluster *k, const char *method, const char *path,
@@ -413,7 +413,7 @@ static int cluster_request(const struct doctor_cluster *k, const char *method, c
 
 	while (r >= 0 && !ret->done)
 		r = sd_event_run(k->event, UINT64_MAX);
-	return r < 0 ? r : 0;
+	return r < 0 ? r : ret->body != NULL ? 0 : -ENOMEM;
 }
 
 /* The same, and -errno where the server did not answer or refused. */
@@ -429,22 +429,9 @@ static int cluster_answer(const struct doctor_cluster *k, const char *method, co
 	return ret->status == 200 || ret->status == 201 ? 0 : -EPERM;
 }
 
-/* Keeps the server's message for a status other than 200. */
-static void note_refusal(struct doctor_cluster *k, const struct reply *r)
-{
-	struct kube_status *s = calloc(1, sizeof(*s));
-
-	if (s)
-		kube_decode_status(r->body ? r->body : "", r->len, s);
-	snprintf(k->detail, sizeof(k->detail), "%.200s",
-		 r->status == 0 ? r->detail
-		 : s            ? s->message
-				: "");
-	free(s);
-}
-
 static void query_cluster(struct doctor_cluster *k)
 {
+	OWN(drop_free) struct kube_status *refused = NULL;
 	OWN(drop_reply) struct reply r = {0};
 	struct kube_decode_error why;
 	int e = cluster_request(k, "GET", "/api/v1", NULL, &r);
@@ -452,13 +439,14 @@ static void query_cluster(struct doctor_cluster *k)
 	k->status = r.status;
 	if (e < 0) {
 		snprintf(k->detail, sizeof(k->detail), "%s", strerror(-e));
-		return;
-	}
-	if (r.status == 200 && r.body &&
-	    kube_decode_resize_offered(r.body, r.len, &k->resize_offered, &why) == 0)
-		return;
-	note_refusal(k, &r);
-	if (r.status == 200) {
+	} else if (r.status == 0) {
+		snprintf(k->detail, sizeof(k->detail), "%.200s", r.detail);
+	} else if (r.status != 200) {
+		refused = calloc(1, sizeof(*refused));
+		if (refused != NULL)
+			kube_decode_status(r.body, r.len, refused);
+		snprintf(k->detail, sizeof(k->detail), "%.200s", refused ? refused->message : "");
+	} else if (kube_decode_resize_offered(r.body, r.len, &k->resize_offered, &why) < 0) {
 		k->status = 0;
 		snprintf(k->detail, sizeof(k->detail), "the answer is not from an API server");
 	}
@@ -501,7 +489,7 @@ static int cluster_may(const struct doctor_cluster *k, const char *verb, const c
 	struct kube_decode_error why;
 	int e = body ? cluster_answer(k, "POST", REVIEW_PATH, body, &r) : -ENOMEM;
 
-	return e < 0 ? e : kube_decode_access(r.body ? r.body : "", r.len, ret, &why);
+	return e < 0 ? e : kube_decode_access(r.body, r.len, ret, &why);
 }
 
 /* Every pod of the node, as the server's cache has it. each takes the pod. -errno: no answer. */
@@ -521,8 +509,7 @@ static int cluster_pods(const struct doctor_cluster *k, const char *node, kube_p
 	e = cluster_answer(k, "GET", path, NULL, &r);
 	if (e < 0)
 		return e;
-	return kube_decode_pods(r.body ? r.body : "", r.len, each, arg, version, sizeof(version),
-				&bad, &why);
+	return kube_decode_pods(r.body, r.len, each, arg, version, sizeof(version), &bad, &why);
 }
 
 /* --- the cluster, from this node */

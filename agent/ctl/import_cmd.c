@@ -157,31 +157,6 @@ static int import_one(struct import *i, const struct vpa_saved *s)
 
 /* --- input and history */
 
-static int read_stdin(char **ret, size_t *ret_size)
-{
-	OWN(drop_free) char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-	char part[16 * KIB];
-	size_t n;
-
-	if (out == NULL)
-		return -ENOMEM;
-	while (len <= VPA_EXPORT_BYTES_MAX && (n = fread(part, 1, sizeof part, stdin)) > 0) {
-		fwrite(part, 1, n, out);
-		fflush(out);
-	}
-	if (fclose(out) != 0)
-		return -ENOMEM;
-	if (ferror(stdin))
-		return -EIO;
-	if (len > VPA_EXPORT_BYTES_MAX)
-		return -EFBIG;
-	*ret = STEAL(text);
-	*ret_size = len;
-	return 0;
-}
-
 static int read_export(struct import *i)
 {
 	const struct ctl *c = i->c;
@@ -189,8 +164,7 @@ static int read_export(struct import *i)
 	OWN(drop_free) char *text = NULL;
 	struct kube_decode_error err;
 	size_t size;
-	int r = strcmp(file, "-") == 0 ? read_stdin(&text, &size)
-				       : ctl_read_file(file, VPA_EXPORT_BYTES_MAX, &text, &size);
+	int r = ctl_read_file(file, VPA_EXPORT_BYTES_MAX, &text, &size);
 
 	if (r < 0)
 		return ctl_fail(c, CTL_ERROR, NULL, "%s: %s", file, strerror(-r));

@@ -237,31 +237,6 @@ static bool is_ascii(void)
 	       (term != NULL && strcmp(term, "dumb") == 0);
 }
 
-static int print_charts(const struct ctl *c, const char *name, const struct course *course)
-{
-	bool ascii = is_ascii();
-
-	fprintf(c->out, "%s\n\n", name);
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		struct chart chart = chart_of(course, r);
-
-		chart_print(&chart, columns_of(c), ROWS, ascii, c->out);
-	}
-	return CTL_OK;
-}
-
-static int print_page(const struct ctl *c, const char *name, const struct course *course)
-{
-	chart_page_begin(name, c->out);
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		struct chart chart = chart_of(course, r);
-
-		chart_svg(&chart, c->out);
-	}
-	chart_page_end(c->out);
-	return CTL_OK;
-}
-
 static void add_known(cJSON *o, const char *key, double v)
 {
 	if (isnan(v))
@@ -293,18 +268,30 @@ static int print_chart_json(const struct ctl *c, const char *name, const struct 
 
 static int print(const struct ctl *c, const char *name, const struct recorded_points *p)
 {
-	struct course *course;
-	int r;
+	OWN(drop_free) struct course *course = NULL;
+	bool html = c->output == OUTPUT_HTML, ascii = !html && is_ascii();
 
-	if (c->output != OUTPUT_TABLE && c->output != OUTPUT_HTML)
+	if (c->output != OUTPUT_TABLE && !html)
 		return print_chart_json(c, name, p);
 	course = calloc(1, sizeof *course);
 	if (course == NULL)
 		return ctl_fail(c, CTL_ERROR, NULL, "not enough memory");
 	fill(course, p);
-	r = c->output == OUTPUT_HTML ? print_page(c, name, course) : print_charts(c, name, course);
-	free(course);
-	return r;
+	if (html)
+		chart_page_begin(name, c->out);
+	else
+		fprintf(c->out, "%s\n\n", name);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		struct chart chart = chart_of(course, r);
+
+		if (html)
+			chart_svg(&chart, c->out);
+		else
+			chart_print(&chart, columns_of(c), ROWS, ascii, c->out);
+	}
+	if (html)
+		chart_page_end(c->out);
+	return CTL_OK;
 }
 
 /* Use and limits of a container over the time of the recording, in the format of the options. */
@@ -408,12 +395,10 @@ static int verify(const struct ctl *c, const char *file)
 	size_t size;
 	int r = ctl_read_file(file, HISTORY_FILE_MAX, &text, &size);
 
-	if (r == -EFBIG)
-		return ctl_fail(c, CTL_ERROR, "it is not a history file of vscaled", "%s: %s", file,
-				strerror(-r));
 	if (r < 0)
 		return ctl_fail(c, CTL_ERROR,
-				r == -EACCES   ? "run vscalectl as root"
+				r == -EFBIG    ? "it is not a history file of vscaled"
+				: r == -EACCES ? "run vscalectl as root"
 				: r == -ENOENT ? "the daemon writes it every clocks.stateInterval "
 						 "and at its end; --state-directory names its "
 						 "folder"
@@ -658,9 +643,9 @@ static int print_each(void *user, const struct flight_event *e)
 
 	if (!is_wanted(r, e))
 		return 0;
-	r->count++;
 	if (r->c->output == OUTPUT_TABLE) {
 		print_event(r, e);
+		r->first = false;
 		return 0;
 	}
 	o = event_json(e);
@@ -677,10 +662,8 @@ static int print_each(void *user, const struct flight_event *e)
 static int dump_one(const struct ctl *c, struct reading *r)
 {
 	int e = recorded_read(c, print_each, r);
-	bool found = r->count > 0;
 
-	r->count = 0;
-	if (e == CTL_OK && !found)
+	if (e == CTL_OK && r->first)
 		return no_such(r);
 	if (e == CTL_OK && c->output != OUTPUT_TABLE)
 		fputs("\n]\n", c->out);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/ctl/render.h"
-#include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -235,26 +234,28 @@ static const char *render_ago(const struct ctl *c, usec_t at_realtime_usec,
 	return ret;
 }
 
-static const char *text_value(const struct screen *s, const char *key, char *)
-{
-	return json_text(s->json, key);
-}
+enum value_kind {
+	VALUE_TEXT,
+	VALUE_COUNT,
+	VALUE_AMOUNT,
+	VALUE_NARROW,
+	VALUE_BYTES,
+	VALUE_SPAN,
+	VALUE_AGO,
+	VALUE_PERCENT,
+	VALUE_WHOLE,
+	VALUE_MONEY,
+	VALUE_KIND_COUNT
+};
+
+static const char *const value_kinds[VALUE_KIND_COUNT] = {
+	"text", "count", "amount", "narrow", "bytes", "span", "ago", "percent", "whole", "money",
+};
 
 /* A number of this key is there. */
 static bool render_has(const struct screen *s, const char *key)
 {
 	return json_amount(s->json, key) != VIEW_NONE;
-}
-
-static const char *count_value(const struct screen *s, const char *key, char *buf)
-{
-	snprintf(buf, HUMAN_SIZE, "%" PRIu64, json_amount(s->json, key));
-	return render_has(s, key) ? buf : "-";
-}
-
-static const char *amount_value(const struct screen *s, const char *key, char *buf)
-{
-	return human_amount(s->which, json_amount(s->json, key), buf);
 }
 
 const char *render_narrow(enum resource which, uint64_t amount, char ret[static HUMAN_SIZE])
@@ -270,63 +271,45 @@ const char *render_narrow(enum resource which, uint64_t amount, char ret[static 
 	return ret;
 }
 
-static const char *narrow_value(const struct screen *s, const char *key, char *buf)
+/* "-" where it is not known. */
+static const char *one_value(const struct screen *s, enum value_kind kind, const char *key,
+			     char buf[static HUMAN_SIZE])
 {
-	return render_narrow(s->which, json_amount(s->json, key), buf);
+	uint64_t amount = json_amount(s->json, key);
+	double money = json_number(s->json, key);
+
+	switch (kind) {
+	case VALUE_TEXT:
+		return json_text(s->json, key);
+	case VALUE_AMOUNT:
+		return human_amount(s->which, amount, buf);
+	case VALUE_NARROW:
+		return render_narrow(s->which, amount, buf);
+	case VALUE_BYTES:
+		return human_amount(RESOURCE_MEMORY, amount, buf);
+	case VALUE_SPAN:
+		return human_span(amount, buf);
+	case VALUE_AGO:
+		return render_ago(s->c, json_time(s->json, key), buf);
+	case VALUE_COUNT:
+		snprintf(buf, HUMAN_SIZE, "%" PRIu64, amount);
+		break;
+	case VALUE_PERCENT:
+		snprintf(buf, HUMAN_SIZE, "%.1f %%",
+			 (double)amount / (strstr(key, "_ppm") != NULL ? 10000 : 10));
+		break;
+	case VALUE_WHOLE:
+		snprintf(buf, HUMAN_SIZE, "%.0f %%", (double)amount / 10);
+		return amount <= 1000 ? buf : "-";
+	default:
+		snprintf(buf, HUMAN_SIZE, "%.*f", money < 99.995 ? 2 : 0, money);
+		break;
+	}
+	return amount != VIEW_NONE ? buf : "-";
 }
-
-static const char *money_value(const struct screen *s, const char *key, char *buf)
-{
-	double v = json_number(s->json, key);
-
-	snprintf(buf, HUMAN_SIZE, "%.*f", v < 99.995 ? 2 : 0, v);
-	return render_has(s, key) ? buf : "-";
-}
-
-static const char *bytes_value(const struct screen *s, const char *key, char *buf)
-{
-	return human_amount(RESOURCE_MEMORY, json_amount(s->json, key), buf);
-}
-
-static const char *span_value(const struct screen *s, const char *key, char *buf)
-{
-	return human_span(json_amount(s->json, key), buf);
-}
-
-static const char *ago_value(const struct screen *s, const char *key, char *buf)
-{
-	return render_ago(s->c, json_time(s->json, key), buf);
-}
-
-static const char *percent_value(const struct screen *s, const char *key, char *buf)
-{
-	bool ppm = strstr(key, "_ppm") != NULL;
-
-	snprintf(buf, HUMAN_SIZE, "%.1f %%",
-		 (double)json_amount(s->json, key) / (ppm ? 10000 : 10));
-	return render_has(s, key) ? buf : "-";
-}
-
-static const char *whole_value(const struct screen *s, const char *key, char *buf)
-{
-	uint64_t permille = json_amount(s->json, key);
-
-	snprintf(buf, HUMAN_SIZE, "%.0f %%", (double)permille / 10);
-	return permille <= 1000 ? buf : "-";
-}
-
-static const struct value_kind {
-	const char *name;
-	const char *(*value)(const struct screen *s, const char *key, char *buf);
-} value_kinds[] = {
-	{"text", text_value},       {"count", count_value}, {"amount", amount_value},
-	{"bytes", bytes_value},     {"span", span_value},   {"ago", ago_value},
-	{"percent", percent_value}, {"whole", whole_value}, {"narrow", narrow_value},
-	{"money", money_value},
-};
 
 /* The value of one "cpu.last.from". */
-static const char *value_at(struct screen s, const struct value_kind *kind, char *path, char *buf)
+static const char *value_at(struct screen s, enum value_kind kind, char *path, char *buf)
 {
 	char *dot;
 
@@ -338,27 +321,19 @@ static const char *value_at(struct screen s, const struct value_kind *kind, char
 		else if (strcmp(path, "cpu") == 0)
 			s.which = RESOURCE_CPU;
 	}
-	return kind->value(&s, path, buf);
-}
-
-static const struct value_kind *kind_of(const char *name)
-{
-	size_t n = strcspn(name, ":");
-
-	for (size_t i = 0; i < ARRAY_SIZE(value_kinds); i++)
-		if (strlen(value_kinds[i].name) == n && memcmp(value_kinds[i].name, name, n) == 0)
-			return &value_kinds[i];
-	assert(false);
-	return &value_kinds[0];
+	return one_value(&s, kind, path, buf);
 }
 
 /* The value of "KIND:PATH|PATH}". */
 static const char *value_of(const struct screen *s, const char *name, char *buf)
 {
-	const struct value_kind *kind = kind_of(name);
-	const char *at = name + strlen(kind->name), *value;
+	const char *at = strchr(name, ':'), *value;
+	enum value_kind kind = VALUE_TEXT;
 	char path[PATH_SIZE];
 
+	while (kind + 1 < VALUE_KIND_COUNT &&
+	       strncmp(value_kinds[kind], name, (size_t)(at - name)) != 0)
+		kind++;
 	do {
 		size_t n = strcspn(++at, "|}");
 
@@ -418,6 +393,7 @@ struct table {
 	const struct ctl *c;
 	const struct table_column *columns;
 	size_t count;
+	size_t last; /* column that is shown; it is not padded */
 	size_t widths[TABLE_COLUMNS_MAX];
 };
 
@@ -452,23 +428,12 @@ static size_t width_of(const struct table *t, size_t column, const cJSON *rows)
 	return width;
 }
 
-/* The last column that is shown, which is not padded. */
-static size_t last_shown(const struct table *t)
-{
-	size_t last = 0;
-
-	for (size_t i = 0; i < t->count; i++)
-		if (is_shown(t, i))
-			last = i;
-	return last;
-}
-
 static void print_cell(const struct table *t, size_t column, const char *cell)
 {
 	enum paint p = t->columns[column].is_state ? paint_state(cell) : PAINT_NONE;
 
 	fprintf(t->c->out, "%s%s%s", paint_on(t->c, p), cell, paint_off(t->c, p));
-	if (column == last_shown(t))
+	if (column == t->last)
 		fputc('\n', t->c->out);
 	else
 		fprintf(t->c->out, "%*s", (int)(t->widths[column] - strlen(cell) + COLUMN_GAP), "");
@@ -484,7 +449,10 @@ void render_table(const struct ctl *c, const struct table_column *columns, size_
 
 	for (size_t i = 0; i < t.count; i++) {
 		t.widths[i] = width_of(&t, i, rows);
-		used += is_shown(&t, i) ? t.widths[i] + COLUMN_GAP : 0;
+		if (!is_shown(&t, i))
+			continue;
+		used += t.widths[i] + COLUMN_GAP;
+		t.last = i;
 	}
 	if (columns[0].is_cut && c->output != OUTPUT_WIDE && used > TABLE_WIDTH + COLUMN_GAP)
 		t.widths[0] -= MIN(used - TABLE_WIDTH - COLUMN_GAP,
@@ -655,38 +623,27 @@ static void print_workload(const struct screen *pod)
 	render_row(pod, "workload", text);
 }
 
-/* Those of one source: "-" is the pod itself. */
-static void print_settings(const struct ctl *c, const cJSON *all, const char *source)
-{
-	bool own = strcmp(source, "-") == 0;
-	const char *before = own ? "  annotated  " : "  defaults   ";
-	const cJSON *a;
-	bool any = false;
-
-	cJSON_ArrayForEach (a, all) {
-		if (strcmp(json_text(a, "source"), source) != 0)
-			continue;
-		fprintf(c->out, "%s%s=%s", any ? ", " : before, json_text(a, "key"),
-			json_text(a, "value"));
-		any = true;
-	}
-	if (any && !own)
-		fprintf(c->out, " (%s)", source);
-	if (any)
-		fputc('\n', c->out);
-}
-
-/* In the order of the list: the pod's own, its namespace's, a rule's. */
+/* A line for each source, in the order of the list: the pod's own ("-"), its namespace's, a rule's.
+ */
 static void print_annotations(const struct ctl *c, const cJSON *pod)
 {
 	const cJSON *a, *all = cJSON_GetObjectItemCaseSensitive(pod, "annotations");
-	const char *source = "";
 
 	cJSON_ArrayForEach (a, all) {
-		if (strcmp(json_text(a, "source"), source) == 0)
-			continue;
-		source = json_text(a, "source");
-		print_settings(c, all, source);
+		const char *source = json_text(a, "source");
+		bool own = strcmp(source, "-") == 0;
+		bool begins = a == all->child || strcmp(source, json_text(a->prev, "source")) != 0;
+		bool ends = a->next == NULL || strcmp(source, json_text(a->next, "source")) != 0;
+
+		fprintf(c->out, "%s%s=%s",
+			!begins ? ", "
+			: own   ? "  annotated  "
+				: "  defaults   ",
+			json_text(a, "key"), json_text(a, "value"));
+		if (ends && !own)
+			fprintf(c->out, " (%s)", source);
+		if (ends)
+			fputc('\n', c->out);
 	}
 	if (is_known(pod, "annotation_error"))
 		fprintf(c->out, "  %-10s %s%s%s\n", "wrong", paint_on(c, PAINT_BAD),
@@ -717,16 +674,16 @@ static void print_report(const struct screen *pod)
 		[REPORT_VIEW_REFUSED] = "refused",
 		[REPORT_VIEW_CGROUP_ONLY] = "in the cgroup only",
 	};
-	const struct screen report = {pod->c, json_object(pod->json, "report"), pod->which};
-	const char *state = json_text(report.json, "state");
+	const char *state = json_text(json_object(pod->json, "report"), "state");
 	char text[200];
 
 	for (int i = 0; i < REPORT_VIEW_STATE_COUNT; i++) {
 		if (strcmp(state, report_view_state_names[i]) != 0)
 			continue;
 		snprintf(text, sizeof(text),
-			 "%s[: {text:detail}][; the last one was {ago:sent_at}]", words[i]);
-		render_row(&report, "report", text);
+			 "%s[: {text:report.detail}][; the last one was {ago:report.sent_at}]",
+			 words[i]);
+		render_row(pod, "report", text);
 	}
 	render_row(pod, "resize", "[{text:condition}]");
 }
@@ -877,26 +834,17 @@ static void print_bounds(const struct screen *s)
 	fputc('\n', s->c->out);
 }
 
-static void print_trial(const struct screen *s)
-{
-	const struct screen trial = {s->c, json_object(s->json, "trial"), s->which};
-
-	if (trial.json)
-		render_row(&trial, "trial",
-			   "{text:phase} at {amount:candidate}; verdict in {span:ends_in_usec}");
-}
-
 static void print_boost(const struct screen *s)
 {
-	const struct screen boost = {s->c, json_object(s->json, "boost"), s->which};
+	const cJSON *boost = json_object(s->json, "boost");
 
-	if (boost.json)
-		render_row(&boost, "boost",
-			   json_flag(boost.json, "lent")
-				   ? "at least {amount:limit}[ for another {span:ends_in_usec}]"
-				     ", then {amount:base}"
-				   : "would be {amount:limit}[ for another {span:ends_in_usec}]"
-				     ", then {amount:base}");
+	if (boost != NULL)
+		render_row(s, "boost",
+			   json_flag(boost, "lent")
+				   ? "at least {amount:boost.limit}[ for another "
+				     "{span:boost.ends_in_usec}], then {amount:boost.base}"
+				   : "would be {amount:boost.limit}[ for another "
+				     "{span:boost.ends_in_usec}], then {amount:boost.base}");
 }
 
 static void print_startup(const struct screen *s)
@@ -1011,7 +959,9 @@ static void print_resource(const struct ctl *c, enum resource which, const cJSON
 		   "[lower {amount:lower}, target {amount:target}, upper {amount:upper}, "
 		   "peak {amount:peak}]");
 	print_bounds(&s);
-	print_trial(&s);
+	render_row(&s, "trial",
+		   "[{text:trial.phase} at {amount:trial.candidate}; verdict in "
+		   "{span:trial.ends_in_usec}]");
 	print_boost(&s);
 	print_startup(&s);
 	render_row(&s, "node", "[{text:denied}]");

@@ -579,16 +579,6 @@ static const struct table_column rollout_columns[] = {
 
 _Static_assert(ARRAY_SIZE(rollout_columns) <= TABLE_COLUMNS_MAX, "render.h");
 
-static void put_rollouts(const struct ctl *c, const cJSON *report)
-{
-	const cJSON *rows = cJSON_GetObjectItemCaseSensitive(report, "rollouts");
-
-	if (cJSON_GetArraySize(rows) == 0)
-		return;
-	fputc('\n', c->out);
-	render_table(c, rollout_columns, ARRAY_SIZE(rollout_columns), rows);
-}
-
 static double cpus(const cJSON *total, const char *key)
 {
 	return json_number(json_object(total, "cpu"), key) / 1000;
@@ -674,6 +664,7 @@ static double in_a_month(const cJSON *total, const char *key)
 void report_table(const struct ctl *c, const cJSON *report)
 {
 	const cJSON *rows = cJSON_GetObjectItemCaseSensitive(report, "rows");
+	const cJSON *rollouts = cJSON_GetObjectItemCaseSensitive(report, "rollouts");
 	const cJSON *total = json_object(report, "total");
 
 	if (cJSON_GetArraySize(rows) == 0) {
@@ -700,7 +691,10 @@ void report_table(const struct ctl *c, const cJSON *report)
 		fprintf(c->out, "In a month of %d h: %.2f saved, %.2f missing.\n", HOURS_PER_MONTH,
 			in_a_month(total, "saved_per_month"),
 			in_a_month(total, "missing_per_month"));
-	put_rollouts(c, report);
+	if (cJSON_GetArraySize(rollouts) == 0)
+		return;
+	fputc('\n', c->out);
+	render_table(c, rollout_columns, ARRAY_SIZE(rollout_columns), rollouts);
 }
 
 /* --- csv */

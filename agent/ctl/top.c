@@ -262,7 +262,6 @@ struct sums {
 
 static void add_unit(struct sums *s, const cJSON *unit)
 {
-
 	if (strcmp(json_text(unit, "state"), "managed") == 0)
 		s->managed++;
 	else
@@ -361,36 +360,24 @@ struct top {
 
 static volatile sig_atomic_t ended, stopped;
 
-static void on_end(int)
+/* SIGWINCH: a new size of the window ends the wait. */
+static void on_signal(int signal)
 {
-	ended = 1;
-}
-
-static void on_stop(int)
-{
-	stopped = 1;
-}
-
-/* A new size of the window ends the wait. */
-static void on_size(int)
-{
+	if (signal == SIGTSTP)
+		stopped = 1;
+	else if (signal != SIGWINCH)
+		ended = 1;
 }
 
 /* ---- the terminal ---- */
 
 static void set_handlers(void)
 {
-	static const struct {
-		int signal;
-		void (*handler)(int);
-	} rows[] = {
-		{SIGINT, on_end},    {SIGTERM, on_end},  {SIGHUP, on_end},
-		{SIGWINCH, on_size}, {SIGTSTP, on_stop},
-	};
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP};
 
 	ended = stopped = 0;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		sigaction(rows[i].signal, &(struct sigaction){.sa_handler = rows[i].handler}, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaction(signals[i], &(struct sigaction){.sa_handler = on_signal}, NULL);
 }
 
 static int screen_begin(struct top *t)
