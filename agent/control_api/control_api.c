@@ -167,10 +167,8 @@ static int send_item(struct http_response *ret, const char *key, cJSON *item, in
 static int get_status(void *ctx, const struct http_request *, struct http_response *ret)
 {
 	const struct control_api *c = ctx;
-	struct status_view v = {0};
 
-	c->ops->status(c->ctx, &v);
-	return send_json(ret, view_json_status(&v));
+	return send_json(ret, c->ops->status(c->ctx));
 }
 
 static int get_units(void *ctx, const struct http_request *, struct http_response *ret)

@@ -12,8 +12,8 @@ typedef void control_result_fn(void *arg, const struct restore_result *result);
 /* What the daemon provides. name NULL: every unit. Negative results and what the client receives:
  * -ENOENT 404 not managed, -EINVAL 400, -EPERM 403, -EAGAIN or -EBUSY 503 try later, else 500. */
 struct control_ops {
-	void (*status)(void *ctx, struct status_view *ret);
-	/* *ret is owned by the caller; NULL: memory is short. */
+	/* What these give is owned by the caller; NULL: memory is short. */
+	cJSON *(*status)(void *ctx);
 	int (*list)(void *ctx, cJSON **ret);                      /* an array, in brief */
 	int (*explain)(void *ctx, const char *name, cJSON **ret); /* one of them, in full */
 	int (*report)(void *ctx, char **ret);                     /* of all containers */

@@ -194,7 +194,7 @@ static uint64_t number_at(const void *base, size_t offset)
 EMIT(emit_build)
 {
 	metrics_series(w, "");
-	metrics_label(w, "version", in->status.version);
+	metrics_label(w, "version", VSCALED_VERSION);
 	metrics_label(w, "revision",
 		      in->revision != NULL && in->revision[0] != '\0' ? in->revision : "unknown");
 	metrics_value(w, 1, 0);
@@ -210,10 +210,10 @@ static void labelled(struct metrics_writer *w, const char *label, const char *of
 
 EMIT(emit_unsupported)
 {
-	const char *why = in->status.kernel_old ? "kernel-old" : NULL;
+	const char *why = in->kernel_old ? "kernel-old" : NULL;
 
-	if (in->status.unsupported != NULL)
-		why = in->status.unsupported;
+	if (in->unsupported != NULL)
+		why = in->unsupported;
 	if (why != NULL)
 		labelled(w, "reason", why, 1);
 	for (size_t i = 0; i < ARRAY_SIZE(in->left_alone); i++)
@@ -552,7 +552,7 @@ const struct metric metrics_table[] = {
 	{"vscaled_unsupported", METRIC_GAUGE, 0, "reason",
 	 "1: nothing on this node can be managed, and why, or kernel-old, where all is; or how many pods cannot.", .emit = emit_unsupported},
 	{"vscaled_paused", METRIC_GAUGE, 0, "",
-	 "1: vscalectl has paused everything.", emit_flag, .offset = IN(status.paused)},
+	 "1: vscalectl has paused everything.", emit_flag, .offset = IN(paused)},
 	{"vscaled_boosted_containers", METRIC_GAUGE, 0, "",
 	 "Containers with a startup boost.", emit_number, .offset = IN(boosted)},
 	{"vscaled_limit_changes_total", METRIC_COUNTER, 0, "resource, direction, reason",
@@ -602,7 +602,7 @@ const struct metric metrics_table[] = {
 	{"vscaled_loop_last_tick_timestamp_seconds", METRIC_GAUGE, MICRO, "",
 	 "When the timer last expired.", emit_time, .offset = IN(last_tick_real)},
 	{"vscaled_loop_wakeups_total", METRIC_COUNTER, 0, "",
-	 "Wake-ups of the loop.", emit_number, .offset = IN(status.wakeups)},
+	 "Wake-ups of the loop.", emit_number, .offset = IN(wakeups)},
 	{"vscaled_scan_duration_seconds", METRIC_HISTOGRAM, MICRO, "clock",
 	 "Time to read all cgroups, decide and raise: reflex, a pass between two samples; "
 	 "sample, all.",
@@ -616,7 +616,7 @@ const struct metric metrics_table[] = {
 	{"vscaled_pods", METRIC_GAUGE, 0, "",
 	 "Pods of the node.", emit_number, .offset = IN(pods), .kubernetes = true},
 	{"vscaled_pods_managed", METRIC_GAUGE, 0, "",
-	 "Pods with a valid mode.", emit_number, .offset = IN(status.cluster.pod_count),
+	 "Pods with a valid mode.", emit_number, .offset = IN(cluster.pod_count),
 	 .kubernetes = true},
 	{"vscaled_pods_invalid_annotations", METRIC_GAUGE, 0, "",
 	 "Pods with an invalid annotation: sizes stay as they are.",
@@ -631,7 +631,7 @@ const struct metric metrics_table[] = {
 	 "Requests that have ended; code none: no answer.",
 	 .emit = emit_requests, .kubernetes = true},
 	{"vscaled_apiserver_watch_healthy", METRIC_GAUGE, 0, "",
-	 "1: the watch of pods is open, or was a moment ago.", emit_flag, .offset = IN(status.cluster.healthy),
+	 "1: the watch of pods is open, or was a moment ago.", emit_flag, .offset = IN(cluster.healthy),
 	 .kubernetes = true},
 	{"vscaled_apiserver_watch_restarts_total", METRIC_COUNTER, 0, "",
 	 "Restarts of the watch.", emit_counter, .offset = COUNTED(watch_restarts),
@@ -642,10 +642,10 @@ const struct metric metrics_table[] = {
 	 .kubernetes = true},
 	{"vscaled_reports_waiting", METRIC_GAUGE, 0, "",
 	 "Pods whose new limits are not sent yet.",
-	 emit_number, .offset = IN(status.cluster.writes_waiting), .kubernetes = true},
+	 emit_number, .offset = IN(cluster.writes_waiting), .kubernetes = true},
 	{"vscaled_reports_refused", METRIC_GAUGE, 0, "",
 	 "Pods whose last resize was refused and is not repeated yet.",
-	 emit_number, .offset = IN(status.cluster.refused_count), .kubernetes = true},
+	 emit_number, .offset = IN(cluster.refused_count), .kubernetes = true},
 	{"vscaled_reports_sent_total", METRIC_COUNTER, 0, "",
 	 "Resizes sent.", emit_counter, .offset = COUNTED(reports_sent),
 	 .kubernetes = true},
@@ -660,7 +660,7 @@ const struct metric metrics_table[] = {
 	{"vscaled_config_last_reload_successful", METRIC_GAUGE, 0, "",
 	 "1: the configuration was valid when last read.", emit_flag, .offset = IN(config_ok)},
 	{"vscaled_config_last_reload_success_timestamp_seconds", METRIC_GAUGE, MICRO, "",
-	 "When the configuration in force was read.", emit_time, .offset = IN(status.config_loaded_realtime_usec)},
+	 "When the configuration in force was read.", emit_time, .offset = IN(config_loaded_real)},
 	{"vscaled_config_reloads_total", METRIC_COUNTER, 0, "",
 	 "Reloads of the configuration.", emit_counter, .offset = COUNTED(reloads)},
 	{"vscaled_config_reload_failures_total", METRIC_COUNTER, 0, "",
@@ -669,7 +669,7 @@ const struct metric metrics_table[] = {
 	 "1: history and original values were saved.",
 	 emit_flag, .offset = IN(state_ok)},
 	{"vscaled_state_last_save_success_timestamp_seconds", METRIC_GAUGE, MICRO, "",
-	 "When they were last saved.", emit_time, .offset = IN(status.state_saved_realtime_usec)},
+	 "When they were last saved.", emit_time, .offset = IN(state_saved_real)},
 	{"vscaled_state_saves_total", METRIC_COUNTER, 0, "",
 	 "Saves of them.", emit_counter, .offset = COUNTED(saves)},
 	{"vscaled_state_save_failures_total", METRIC_COUNTER, 0, "",
@@ -789,7 +789,7 @@ static void write_next(struct metrics_page *p)
 		p->ended = true;
 		return;
 	}
-	if (m->kubernetes && p->in.status.cluster.server == NULL) {
+	if (m->kubernetes && p->in.cluster.server == NULL) {
 		p->row++;
 		return;
 	}

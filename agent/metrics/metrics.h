@@ -42,8 +42,14 @@ struct metrics_thing {
 	uint64_t oom_kills;        /* since it is managed */
 };
 struct metrics_input {
-	struct status_view status; /* of its texts version and unsupported, which are static */
-	const char *revision;      /* of the sources; NULL or "": "unknown" */
+	const char *unsupported;     /* static: why nothing on this node can be managed */
+	bool kernel_old;             /* than any that is tested */
+	bool paused;                 /* everything */
+	uint64_t wakeups;            /* of the loop */
+	usec_t config_loaded_real;   /* the one in force */
+	usec_t state_saved_real;     /* 0: not yet */
+	struct cluster_view cluster; /* its numbers; server NULL: standalone */
+	const char *revision;        /* of the sources; NULL or "": "unknown" */
 	const struct counters *counters;
 	struct metrics_thing *things; /* owned: metrics_input_drop() frees it */
 	size_t thing_count;

@@ -509,7 +509,7 @@ void cluster_report_view(const struct pod *p, struct report_view *ret)
 				ret->autoscaler[r] = cluster_autoscaler_of(c, kind, p, r);
 }
 
-void cluster_status(const struct cluster *c, struct status_view *v)
+void cluster_status(const struct cluster *c, struct cluster_view *ret)
 {
 	const struct kube_watch_state *w = kube_watch_state(c->watch);
 	const struct kube_client_counters *n = kube_client_counters(c->client);
@@ -520,8 +520,7 @@ void cluster_status(const struct cluster *c, struct status_view *v)
 			      : c->watch_trouble[0] != '\0' ? c->watch_trouble
 							    : c->write_trouble;
 
-	v->operation = c->config->unit_count > 0 ? "kubernetes and units" : "kubernetes";
-	v->cluster = (struct cluster_view){
+	*ret = (struct cluster_view){
 		.server = kube_client_server(c->client),
 		.node = c->node,
 		.synced = w->synced,
@@ -535,10 +534,10 @@ void cluster_status(const struct cluster *c, struct status_view *v)
 		.failures = n->failures,
 	};
 	if (w->last_event_at != 0)
-		v->cluster.last_event_realtime_usec =
+		ret->last_event_realtime_usec =
 			c->wake->now_real - (c->wake->now - w->last_event_at);
-	for (size_t i = 0; i < c->pods->count && v->cluster.cgroup_driver == NULL; i++)
+	for (size_t i = 0; i < c->pods->count && ret->cgroup_driver == NULL; i++)
 		if (c->pods->items[i]->level != NULL)
-			v->cluster.cgroup_driver =
+			ret->cgroup_driver =
 				c->pods->items[i]->level->unit != NULL ? "systemd" : "cgroupfs";
 }

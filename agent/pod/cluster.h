@@ -14,7 +14,7 @@ struct pod;
 struct report_view;
 struct pods;
 struct prior;
-struct status_view;
+struct cluster_view;
 struct unit_table;
 
 /* A request that is repeated. */
@@ -106,8 +106,7 @@ void cluster_tick(struct cluster *c, bool review);
 
 /* Where the pod's report stands; *ret has no report yet, nor where there is no API server. */
 void cluster_report_view(const struct pod *p, struct report_view *ret);
-/* operation and cluster of the status. */
-void cluster_status(const struct cluster *c, struct status_view *v);
+void cluster_status(const struct cluster *c, struct cluster_view *ret);
 
 /* --- cluster_report.c */
 int cluster_report_start(struct cluster *c);

@@ -114,20 +114,100 @@ static int serve_explain(void *ctx, const char *name, cJSON **ret)
 	return r;
 }
 
+static uint32_t managed_count(const struct unit_table *t)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < t->count; i++)
+		n += t->items[i]->cgroup.cg != NULL && managed_state(t->items[i]) == UNIT_MANAGED &&
+		     t->items[i]->kind != UNIT_KIND_POD;
+	return n;
+}
+
+/* server NULL: standalone. */
+static struct cluster_view cluster_of(const struct serve *s)
+{
+	struct cluster_view v = {0};
+
+	if (*s->cluster != NULL)
+		cluster_status(*s->cluster, &v);
+	return v;
+}
+
+#define NUMBER(value) cJSON_CreateNumber((double)(value))
+
+/* What it has done so far, and what that has cost. */
+static void put_cost(struct view_json *o, const struct serve *s)
+{
+	const struct counters *n = s->units->tally;
+	const struct counters_span *lag = &n->loop_lag;
+	struct process_facts process;
+
+	process_read(&process);
+	view_put(o, "wakeups", NUMBER(s->wake->count));
+	view_put(o, "loop_lag_max_usec", NUMBER(lag->max_usec));
+	view_put(o, "loop_lag_mean_usec", NUMBER(lag->count > 0 ? lag->sum_usec / lag->count : 0));
+	view_put(o, "scan_usec", NUMBER(n->scan[SCAN_SAMPLE].last_usec));
+	view_put(o, "look_usec", NUMBER(n->scan[SCAN_REFLEX].last_usec));
+	view_put(o, "writes", NUMBER(n->apply[BACKEND_CGROUP].count));
+	view_put(o, "write_failures", NUMBER(n->apply_failed[BACKEND_CGROUP]));
+	view_put(o, "reader", view_text(reader_name(s->units->reader)));
+	view_put(o, "reader_detail", view_text(s->units->reader->detail));
+	view_put(o, "rss_bytes", NUMBER(process.resident_bytes));
+	view_put(o, "cpu_usec", NUMBER(process.cpu_usec));
+}
+
+static cJSON *serve_status(void *ctx)
+{
+	struct view_json object = {.json = cJSON_CreateObject()}, *o = &object;
+	const struct serve *s = ctx;
+	const struct records *saved = s->units->records;
+	const struct host *host = s->host;
+	struct cluster_view cluster;
+
+	daemon_wake(s->wake);
+	cluster = cluster_of(s);
+	view_put(o, "version", view_text(VSCALED_VERSION));
+	view_put(o, "pid", NUMBER(getpid()));
+	view_put(o, "uptime_usec", NUMBER(s->wake->now - s->wake->started_at));
+	view_put(o, "operation",
+		 view_text(cluster.server == NULL      ? "standalone"
+			   : s->config->unit_count > 0 ? "kubernetes and units"
+						       : "kubernetes"));
+	view_put(o, "managed_count", NUMBER(managed_count(s->units)));
+	view_put(o, "paused", cJSON_CreateBool(s->units->paused));
+	view_put(o, "unsupported", view_text(host->unsupported));
+	view_put(o, "config_path", view_text(s->source->path));
+	view_put(o, "config_result", view_text(s->source->result));
+	view_put(o, "config_loaded_at", view_time(s->source->loaded_real));
+	view_put(o, "state_directory", view_text(s->config->paths.state_dir));
+	view_put(o, "state_result", view_text(saved->result[0] ? saved->result : "not saved yet"));
+	view_put(o, "state_saved_at", view_time(saved->saved_real));
+	view_put(o, "bus_connected", cJSON_CreateBool(s->units->pid1->connected));
+	view_put(o, "cgroup_mount", view_text(host->cg.mount));
+	view_put(o, "controllers", view_text(host->controllers));
+	view_put(o, "psi", cJSON_CreateBool(host->cg.psi));
+	view_put(o, "kernel", view_text(host->cg.kernel));
+	view_put(o, "kernel_old", cJSON_CreateBool(host->cg.kernel_old));
+	put_cost(o, s);
+	view_put(o, "cluster",
+		 cluster.server != NULL ? view_cluster(&cluster) : cJSON_CreateNull());
+	return view_end(o);
+}
+
 static int make_report(struct serve *s, bool unmanaged, char **ret)
 {
 	OWN(drop_free) char *text = NULL;
 	struct report_json report = {0};
-	struct status_view status;
 	size_t size;
 
-	serve_status(s, &status);
+	daemon_wake(s->wake);
 	report.file = open_memstream(&text, &size);
 	if (report.file == NULL)
 		return -ENOMEM;
 	/* A node's name is a DNS subdomain: nothing to escape. */
 	fprintf(report.file, "{\"version\":%d,\"node\":\"%s\",\"containers\":[",
-		REPORT_JSON_VERSION, status.cluster.node ?: "");
+		REPORT_JSON_VERSION, cluster_of(s).node ?: "");
 	each_shown(s, unmanaged, report_json_add, &report);
 	fputs("]}\n", report.file);
 	if (fclose(report.file) != 0 || report.failed)
@@ -139,61 +219,6 @@ static int make_report(struct serve *s, bool unmanaged, char **ret)
 static int serve_report(void *ctx, char **ret)
 {
 	return make_report(ctx, true, ret);
-}
-
-static uint32_t managed_count(const struct unit_table *t)
-{
-	uint32_t n = 0;
-
-	for (size_t i = 0; i < t->count; i++)
-		n += t->items[i]->cgroup.cg != NULL && managed_state(t->items[i]) == UNIT_MANAGED &&
-		     t->items[i]->kind != UNIT_KIND_POD;
-	return n;
-}
-
-void serve_status(void *ctx, struct status_view *ret)
-{
-	const struct serve *s = ctx;
-	const struct counters_span *lag = &s->units->tally->loop_lag;
-	struct process_facts process;
-
-	process_read(&process);
-	daemon_wake(s->wake);
-	*ret = (struct status_view){
-		.version = VSCALED_VERSION,
-		.pid = (uint32_t)getpid(),
-		.uptime_usec = s->wake->now - s->wake->started_at,
-		.operation = "standalone",
-		.managed_count = managed_count(s->units),
-		.paused = s->units->paused,
-		.unsupported = s->host->unsupported,
-		.config_path = s->source->path,
-		.config_result = s->source->result,
-		.config_loaded_realtime_usec = s->source->loaded_real,
-		.state_directory = s->config->paths.state_dir,
-		.state_result =
-			s->units->records->result[0] ? s->units->records->result : "not saved yet",
-		.state_saved_realtime_usec = s->units->records->saved_real,
-		.bus_connected = s->units->pid1->connected,
-		.cgroup_mount = s->host->cg.mount,
-		.controllers = s->host->controllers,
-		.psi = s->host->cg.psi,
-		.kernel = s->host->cg.kernel,
-		.kernel_old = s->host->cg.kernel_old,
-		.wakeups = s->wake->count,
-		.loop_lag_max_usec = lag->max_usec,
-		.loop_lag_mean_usec = lag->count > 0 ? lag->sum_usec / lag->count : 0,
-		.scan_usec = s->units->tally->scan[SCAN_SAMPLE].last_usec,
-		.look_usec = s->units->tally->scan[SCAN_REFLEX].last_usec,
-		.writes = s->units->tally->apply[BACKEND_CGROUP].count,
-		.write_failures = s->units->tally->apply_failed[BACKEND_CGROUP],
-		.reader = reader_name(s->units->reader),
-		.reader_detail = s->units->reader->detail,
-		.rss_bytes = process.resident_bytes,
-		.cpu_usec = process.cpu_usec,
-	};
-	if (*s->cluster != NULL)
-		cluster_status(*s->cluster, ret);
 }
 
 static int serve_pause(void *ctx, const char *name)
@@ -399,8 +424,15 @@ static int on_collect(void *ctx, struct metrics_input *in)
 	if (s->units->count >= MANY_UNITS)
 		footprint_trim();
 	metrics_input_reserve(in, s->units->count);
-	serve_status(s, &in->status);
-	in->config_ok = strcmp(in->status.config_result, "ok") == 0;
+	daemon_wake(s->wake);
+	in->unsupported = s->host->unsupported;
+	in->kernel_old = s->host->cg.kernel_old;
+	in->paused = s->units->paused;
+	in->wakeups = s->wake->count;
+	in->config_loaded_real = s->source->loaded_real;
+	in->state_saved_real = s->units->records->saved_real;
+	in->cluster = cluster_of(s);
+	in->config_ok = strcmp(s->source->result, "ok") == 0;
 	collect_things(s->units, in);
 	in->revision = vscaled_revision;
 	in->counters = s->units->tally;

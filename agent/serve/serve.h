@@ -36,9 +36,6 @@ int serve_start(struct serve *s);
 void serve_stop(struct serve *s);
 /* Can a client connect to the control socket? */
 bool serve_reachable(const struct serve *s);
-/* ctx: struct serve. */
-void serve_status(void *ctx, struct status_view *ret);
-
 /* Serves Prometheus and the kubelet's probes. 0 also if no address is configured. */
 int serve_metrics_start(struct serve *s);
 

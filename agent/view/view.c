@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Names and values of the control API, and the status of the daemon. */
+/* Names and values of the control API. */
 #include "agent/view/view.h"
 #include "agent/base/escape.h"
 #include <errno.h>
@@ -89,7 +89,7 @@ cJSON *view_end(struct view_json *o)
 	return o->json;
 }
 
-static cJSON *cluster_json(const struct cluster_view *v)
+cJSON *view_cluster(const struct cluster_view *v)
 {
 	struct view_json o = {.json = cJSON_CreateObject()};
 
@@ -106,44 +106,5 @@ static cJSON *cluster_json(const struct cluster_view *v)
 	view_put(&o, "refused_count", cJSON_CreateNumber((double)v->refused_count));
 	view_put(&o, "requests", cJSON_CreateNumber((double)v->requests));
 	view_put(&o, "failures", cJSON_CreateNumber((double)v->failures));
-	return view_end(&o);
-}
-
-cJSON *view_json_status(const struct status_view *v)
-{
-	struct view_json o = {.json = cJSON_CreateObject()};
-
-	view_put(&o, "version", view_text(v->version));
-	view_put(&o, "pid", cJSON_CreateNumber(v->pid));
-	view_put(&o, "uptime_usec", cJSON_CreateNumber((double)v->uptime_usec));
-	view_put(&o, "operation", view_text(v->operation));
-	view_put(&o, "managed_count", cJSON_CreateNumber(v->managed_count));
-	view_put(&o, "paused", cJSON_CreateBool(v->paused));
-	view_put(&o, "unsupported", view_text(v->unsupported));
-	view_put(&o, "config_path", view_text(v->config_path));
-	view_put(&o, "config_result", view_text(v->config_result));
-	view_put(&o, "config_loaded_at", view_time(v->config_loaded_realtime_usec));
-	view_put(&o, "state_directory", view_text(v->state_directory));
-	view_put(&o, "state_result", view_text(v->state_result));
-	view_put(&o, "state_saved_at", view_time(v->state_saved_realtime_usec));
-	view_put(&o, "bus_connected", cJSON_CreateBool(v->bus_connected));
-	view_put(&o, "cgroup_mount", view_text(v->cgroup_mount));
-	view_put(&o, "controllers", view_text(v->controllers));
-	view_put(&o, "psi", cJSON_CreateBool(v->psi));
-	view_put(&o, "kernel", view_text(v->kernel));
-	view_put(&o, "kernel_old", cJSON_CreateBool(v->kernel_old));
-	view_put(&o, "wakeups", cJSON_CreateNumber((double)v->wakeups));
-	view_put(&o, "loop_lag_max_usec", cJSON_CreateNumber((double)v->loop_lag_max_usec));
-	view_put(&o, "loop_lag_mean_usec", cJSON_CreateNumber((double)v->loop_lag_mean_usec));
-	view_put(&o, "scan_usec", cJSON_CreateNumber((double)v->scan_usec));
-	view_put(&o, "look_usec", cJSON_CreateNumber((double)v->look_usec));
-	view_put(&o, "writes", cJSON_CreateNumber((double)v->writes));
-	view_put(&o, "write_failures", cJSON_CreateNumber((double)v->write_failures));
-	view_put(&o, "reader", view_text(v->reader));
-	view_put(&o, "reader_detail", view_text(v->reader_detail));
-	view_put(&o, "rss_bytes", cJSON_CreateNumber((double)v->rss_bytes));
-	view_put(&o, "cpu_usec", cJSON_CreateNumber((double)v->cpu_usec));
-	view_put(&o, "cluster",
-		 v->cluster.server != NULL ? cluster_json(&v->cluster) : cJSON_CreateNull());
 	return view_end(&o);
 }

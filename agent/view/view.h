@@ -53,40 +53,6 @@ struct report_view {
 				VIEW_NONE: as usual */
 };
 
-struct status_view {
-	const char *version;
-	uint32_t pid;
-	usec_t uptime_usec;
-	const char *operation; /* standalone, kubernetes */
-	struct cluster_view cluster;
-	uint32_t managed_count;
-	bool paused;             /* everything */
-	const char *unsupported; /* static: why nothing on this node can be managed */
-	const char *config_path;
-	const char *config_result; /* of the last load: ok, or what is wrong */
-	usec_t config_loaded_realtime_usec;
-	const char *state_directory;
-	const char *state_result; /* of the last save */
-	usec_t state_saved_realtime_usec;
-	bool bus_connected;
-	const char *cgroup_mount;
-	const char *controllers; /* names with blanks between */
-	bool psi;
-	const char *kernel; /* its release */
-	bool kernel_old;    /* than any that is tested */
-	uint64_t wakeups;
-	usec_t loop_lag_max_usec;
-	usec_t loop_lag_mean_usec;
-	usec_t scan_usec; /* the last sample of all cgroups */
-	usec_t look_usec; /* the last reflex pass */
-	uint64_t writes;  /* to limit files */
-	uint64_t write_failures;
-	const char *reader;        /* bpf, text */
-	const char *reader_detail; /* which programs serve, or why none does */
-	uint64_t rss_bytes;
-	usec_t cpu_usec;
-};
-
 /* What the control API is written with. The keys are a contract (docs/control-api.md): a test
  * compares the documentation with the answers. */
 
@@ -106,7 +72,7 @@ cJSON *view_amount(uint64_t amount);    /* VIEW_NONE: null, LIMIT_MAX: "max" */
 cJSON *view_time(usec_t realtime_usec); /* 0: null, else RFC 3339 in UTC */
 
 /* Owned by the caller; NULL when memory is short. */
-cJSON *view_json_status(const struct status_view *v);
+cJSON *view_cluster(const struct cluster_view *v);
 
 /* Of the answer of GET /v1/report. */
 #define REPORT_JSON_VERSION 1

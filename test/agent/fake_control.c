@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fake_control.h"
 #include "agent/http/http_socket.h"
-#include "view_fixture.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void fake_status(void *ctx, struct status_view *ret)
-{
-	const struct fake_control *f = ctx;
-
-	if (f->cluster)
-		fixture_status_cluster(ret);
-	else
-		fixture_status(ret);
-}
 
 /* An answer of a daemon with six units: one raised a moment ago; a memory shrink on trial; one that
  * waits, nothing known; one that gave way, without limits; a container whose resize was refused;
@@ -47,6 +36,18 @@ static cJSON *fixture_named(const char *name)
 			found = cJSON_DetachItemFromArray(all, i);
 	cJSON_Delete(all);
 	return found;
+}
+
+static cJSON *fake_status(void *ctx)
+{
+	const struct fake_control *f = ctx;
+	cJSON *status = fixture("status");
+
+	if (f->cluster) {
+		cJSON_ReplaceItemInObject(status, "operation", cJSON_CreateString("kubernetes"));
+		cJSON_ReplaceItemInObject(status, "cluster", fixture("cluster"));
+	}
+	return status;
 }
 
 static int fake_list(void *ctx, cJSON **ret)
@@ -92,7 +93,7 @@ static int count_named(const struct fake_control *f, const char *name)
 	if (found == NULL)
 		return -ENOENT;
 	cJSON_Delete(found);
-	return name != NULL ? 1 : FIXTURE_UNIT_COUNT;
+	return name != NULL ? 1 : 6;
 }
 
 static int fake_pause(void *ctx, const char *name)

@@ -4,6 +4,9 @@
 
 #include "agent/control_api/control_api.h"
 
+/* 2026-03-01T12:00:00Z: the present of control_fixture.json. */
+#define FIXTURE_NOW_USEC (1772366400ULL * USEC_PER_SEC)
+
 struct fake_control {
 	struct control_api control; /* give this to control_server_new() */
 	char last[300];             /* "pause web.service", "restore * force", ... */

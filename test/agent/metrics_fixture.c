@@ -89,10 +89,9 @@ int metrics_fixture_collect(const struct metrics_fixture *f, size_t containers,
 	static const char *const units[] = {"web.service", "a\\x2db \"quoted\"\n\xff.service"};
 
 	*in = (struct metrics_input){
-		.status = {.version = VSCALED_VERSION,
-			   .cluster = {.server = "https://x", .healthy = true, .pod_count = 7},
-			   .config_loaded_realtime_usec = 1700000000 * USEC_PER_SEC,
-			   .wakeups = 12},
+		.cluster = {.server = "https://x", .healthy = true, .pod_count = 7},
+		.config_loaded_real = 1700000000 * USEC_PER_SEC,
+		.wakeups = 12,
 		.counters = &f->counters,
 		.things = in->things,
 		.pods = 30,

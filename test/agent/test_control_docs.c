@@ -5,8 +5,8 @@
  */
 #include "agent/control_api/control_api.h"
 #include "agent/ctl/ctl.h"
+#include "fake_control.h"
 #include "test/check.h"
-#include "view_fixture.h"
 #include <ctype.h>
 
 #define API_PAGE "docs/control-api.md"
@@ -136,16 +136,14 @@ static void check_states(const char *page)
 
 static void test_keys(const char *page)
 {
-	struct status_view status;
 	char *text = read_text("test/agent/control_fixture.json");
-	cJSON *all = cJSON_Parse(text), *s;
+	cJSON *all = cJSON_Parse(text), *cluster = view_cluster(&(struct cluster_view){0});
 	const cJSON *units = cJSON_GetObjectItem(all, "explained");
 	const cJSON *w = cJSON_GetArrayItem(units, 0), *b = cJSON_GetArrayItem(units, 1);
 	const cJSON *a = cJSON_GetArrayItem(units, 4);
 	const cJSON *brief = cJSON_GetArrayItem(cJSON_GetObjectItem(all, "units"), 0);
 	const cJSON *cpu, *memory, *pod;
 
-	fixture_status_cluster(&status);
 	pod = cJSON_GetObjectItem(a, "kubernetes");
 	check_keys(page, "Container", pod);
 	check_keys(page, "Report", cJSON_GetObjectItem(pod, "report"));
@@ -154,18 +152,17 @@ static void test_keys(const char *page)
 	check_keys(page, "Annotation",
 		   cJSON_GetArrayItem(cJSON_GetObjectItem(pod, "annotations"), 0));
 	check_states(page);
-	s = view_json_status(&status);
 	cpu = cJSON_GetObjectItem(w, "cpu");
 	memory = cJSON_GetObjectItem(b, "memory");
-	check_keys(page, "Status", s);
-	check_keys(page, "Cluster", cJSON_GetObjectItem(s, "cluster"));
+	check_keys(page, "Status", cJSON_GetObjectItem(all, "status"));
+	check_keys(page, "Cluster", cluster);
 	check_keys(page, "Bound", cJSON_GetArrayItem(cJSON_GetObjectItem(cpu, "bounds"), 0));
 	check_keys(page, "Decision", cJSON_GetObjectItem(cpu, "last"));
 	check_keys(page, "Trial", cJSON_GetObjectItem(memory, "trial"));
 	check_keys(page, "Counters", cJSON_GetObjectItem(cpu, "counters"));
 	check_marked(page, "Unit", w, brief);
 	check_marked(page, "Resource", cpu, cJSON_GetObjectItem(brief, "cpu"));
-	cJSON_Delete(s);
+	cJSON_Delete(cluster);
 	cJSON_Delete(all);
 	free(text);
 }

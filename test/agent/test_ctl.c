@@ -6,7 +6,6 @@
 #include "agent/ctl/client.h"
 #include "fake_control.h"
 #include "test/check.h"
-#include "view_fixture.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -5,7 +5,6 @@
 #include "agent/ctl/top.h"
 #include "fake_control.h"
 #include "test/check.h"
-#include "view_fixture.h"
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>

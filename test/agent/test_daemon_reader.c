@@ -113,15 +113,13 @@ static void test_not_loaded(void)
 	static const char *const readers[] = {"auto", "bpf"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(readers); i++) {
-		struct status_view status;
 		struct rig r;
 
 		start_one(&r, readers[i]);
 		rig_scan.open_error = -EPERM;
 		CHECK_EQ(rig_start(&r), 0);
-		serve_status(&r.loop->serve, &status);
-		CHECK_STR(status.reader, "text");
-		CHECK_STR(status.reader_detail, "scan: not here");
+		CHECK_STR(reader_name(&r.daemon->reader), "text");
+		CHECK_STR(r.daemon->reader.detail, "scan: not here");
 		rig_reflex(&r, 30, step_burn);
 		CHECK(rig_cpu_milli(&r, &r.unit[0]) > 100);
 		CHECK_EQ(rig_scan.passes, 0);
@@ -132,14 +130,12 @@ static void test_not_loaded(void)
 /* Nothing to compare memory.stat with: it is not believed. */
 static void test_no_proof(void)
 {
-	struct status_view status;
 	struct rig r;
 
 	start_one(&r, "bpf");
 	fake_remove(&r.tree, "proof.slice");
 	CHECK_EQ(rig_start(&r), 0);
-	serve_status(&r.loop->serve, &status);
-	CHECK_STR(status.reader_detail,
+	CHECK_STR(r.daemon->reader.detail,
 		  "scan: loaded; memory.stat is read from its file: no cgroup here could be "
 		  "compared");
 	CHECK_EQ(cg_scan_offers(r.daemon->reader.scan) & USAGE_MEM_STAT, 0);
@@ -152,24 +148,21 @@ static void test_no_proof(void)
 /* After three passes that fail the files are read, and an error is reported, once. */
 static void test_fails_later(void)
 {
-	struct status_view status;
 	struct rig r;
 
 	start_one(&r, "auto");
 	CHECK_EQ(rig_start(&r), 0);
 	rig_reflex(&r, 30, NULL);
-	serve_status(&r.loop->serve, &status);
-	CHECK_STR(status.reader, "bpf");
-	CHECK_STR(status.reader_detail, "scan: loaded");
+	CHECK_STR(reader_name(&r.daemon->reader), "bpf");
+	CHECK_STR(r.daemon->reader.detail, "scan: loaded");
 	rig_scan.pass_error = -EIO;
 	rig_reflex(&r, 2, step_burn);
 	CHECK_STR(reader_name(&r.daemon->reader), "bpf");
 	CHECK_EQ(r.events[EVENT_READER_FAILED], 0);
 	rig_reflex(&r, 30, step_burn);
 	CHECK_EQ(r.events[EVENT_READER_FAILED], 1);
-	serve_status(&r.loop->serve, &status);
-	CHECK_STR(status.reader, "text");
-	CHECK_STR(status.reader_detail, "3 passes failed: Input/output error");
+	CHECK_STR(reader_name(&r.daemon->reader), "text");
+	CHECK_STR(r.daemon->reader.detail, "3 passes failed: Input/output error");
 	CHECK(rig_cpu_milli(&r, &r.unit[0]) >= 640);
 	rig_close(&r);
 }

@@ -126,6 +126,23 @@ static void on_result(void *arg, const struct restore_result *result)
 	(*(unsigned *)arg)++;
 }
 
+/* The keys that the documentation of the API is compared with. */
+static void check_status(cJSON *status)
+{
+	static char text[128 * KIB];
+	FILE *f = fopen("test/agent/control_fixture.json", "re");
+	cJSON *all = f != NULL && fread(text, 1, sizeof text - 1, f) > 0 ? cJSON_Parse(text) : NULL;
+	const cJSON *want = cJSON_GetObjectItem(all, "status"), *item;
+
+	CHECK_EQ(cJSON_GetArraySize(status), cJSON_GetArraySize(want));
+	cJSON_ArrayForEach (item, want)
+		CHECK(cJSON_HasObjectItem(status, item->string));
+	CHECK_STR(text_of(status, "operation"), "standalone");
+	cJSON_Delete(all);
+	cJSON_Delete(status);
+	fclose(f);
+}
+
 static void test_commands(enum cgroup_driver driver)
 {
 	struct rig r;
@@ -135,6 +152,7 @@ static void test_commands(enum cgroup_driver driver)
 
 	rig_pod_put(&r, p);
 	ops = r.loop->serve.api.ops;
+	check_status(ops->status(&r.loop->serve));
 	CHECK_EQ(ops->pause(&r.loop->serve, "default/web-0/app"), 1);
 	CHECK_EQ(ops->pause(&r.loop->serve, "default/web-0/none"), -ENOENT);
 	rig_run(&r, 5, pods_burn_800);
