@@ -361,23 +361,16 @@ static int on_disconnected(sd_bus_message *, void *userdata, sd_bus_error *)
 	return 0;
 }
 
+/* The unit that came, went or had a job. */
 static int on_unit_signal(sd_bus_message *m, void *userdata, sd_bus_error *)
 {
+	bool job = sd_bus_message_is_signal(m, NULL, "JobRemoved") > 0;
 	struct unit_bus *b = userdata;
 	const char *unit;
+	int r = job ? sd_bus_message_read(m, "uos", NULL, NULL, &unit)
+		    : sd_bus_message_read(m, "s", &unit);
 
-	if (sd_bus_message_read(m, "s", &unit) > 0 && unit_watch_concerns(&b->watch, unit))
-		schedule_changed(b);
-	return 0;
-}
-
-static int on_job_removed(sd_bus_message *m, void *userdata, sd_bus_error *)
-{
-	struct unit_bus *b = userdata;
-	const char *unit;
-
-	if (sd_bus_message_read(m, "uos", NULL, NULL, &unit) > 0 &&
-	    unit_watch_concerns(&b->watch, unit))
+	if (r > 0 && unit_watch_concerns(&b->watch, unit))
 		schedule_changed(b);
 	return 0;
 }
@@ -476,7 +469,7 @@ static const struct {
 } matches[UNIT_BUS_MATCHES] = {
 	{FROM_MANAGER "'UnitNew'", on_unit_signal, MATCH_PID1},
 	{FROM_MANAGER "'UnitRemoved'", on_unit_signal, MATCH_PID1},
-	{FROM_MANAGER "'JobRemoved'", on_job_removed, MATCH_PID1},
+	{FROM_MANAGER "'JobRemoved'", on_unit_signal, MATCH_PID1},
 	{FROM_MANAGER "'Reloading'", on_reloading, MATCH_PID1},
 	{FROM_UNIT, on_properties, MATCH_PID1},
 	{FROM_LOCAL, on_disconnected, MATCH_LOCAL},

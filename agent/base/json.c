@@ -230,29 +230,28 @@ static bool value(struct scan *s, unsigned depth)
 
 static int run(struct scan *s, struct span *ret, struct scan_error *err)
 {
-	const char *begin;
+	const char *begin, *end = NULL;
 
 	scan_blanks(s);
 	begin = s->p;
 	if (value(s, 0)) {
-		*ret = (struct span){begin, (size_t)(s->p - begin)};
+		end = s->p;
 		scan_blanks(s);
 		if (s->p < s->end)
 			fault(s, "something behind the end");
 	}
 	*err = (struct scan_error){s->what, (size_t)(s->p - s->start)};
-	return s->what != NULL ? -EBADMSG : 0;
+	if (s->what != NULL)
+		return -EBADMSG;
+	*ret = (struct span){begin, (size_t)(end - begin)};
+	return 0;
 }
 
 int scan_document(const char *text, size_t len, struct span *ret, struct scan_error *err)
 {
 	struct scan s = {.start = text, .p = text, .end = text + len};
-	struct span all;
-	int r = run(&s, &all, err);
 
-	if (r == 0)
-		*ret = all;
-	return r;
+	return run(&s, ret, err);
 }
 
 /* Checks one value and has each object fieldsV1 of managedFields, half of a pod, cut. -EBADMSG;

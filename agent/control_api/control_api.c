@@ -70,6 +70,9 @@ static const char *take_object(const cJSON *object, unsigned keys, struct contro
 		if (why)
 			return why;
 	}
+	/* Without a key everything is meant, and that must not be what "all": false says. */
+	if ((seen & CONTROL_KEY_ALL) && !b->all && b->name[0] == '\0')
+		return "all is false, and no name is given";
 	return b->all && b->name[0] != '\0' ? "name and all exclude each other" : NULL;
 }
 

@@ -526,13 +526,6 @@ static const char *misuse(const struct ctl *c, const struct ctl_command *k, unsi
 	return NULL;
 }
 
-/* Sets a path that no option has set. */
-static void set_path(const char **path, const char *configured)
-{
-	if (!*path)
-		*path = configured;
-}
-
 /* The daemon's configuration holds for vscalectl too. One that cannot be read or is invalid is
  * ignored: the running daemon has an older one, and a restore must work nevertheless. */
 static int load_config(const struct ctl *c, struct config *ret)
@@ -556,9 +549,9 @@ static int run_configured(struct ctl *c, const struct ctl_command *k)
 
 	if (r < 0)
 		return ctl_fail(c, CTL_ERROR, NULL, "%s", strerror(-r));
-	set_path(&c->socket, config.paths.socket);
-	set_path(&c->state_directory, config.paths.state_dir);
-	set_path(&c->runtime_directory, config.paths.runtime_dir);
+	c->socket = c->socket ?: config.paths.socket;
+	c->state_directory = c->state_directory ?: config.paths.state_dir;
+	c->runtime_directory = c->runtime_directory ?: config.paths.runtime_dir;
 	c->algorithm = config.tuning.history.algorithm;
 	c->margin_permille = config.tuning.memory.margin_permille;
 	c->margin_min_bytes = config.tuning.memory.margin_min_bytes;

@@ -56,13 +56,6 @@ const struct event_info event_table[EVENT_KIND_COUNT] = {
 
 #define WHO_SIZE 512
 
-static const char *human_of(const struct event_record *e, enum event_value v)
-{
-	const struct event_pair *p = &e->values[v];
-
-	return p->human ? p->human : p->exact;
-}
-
 /* "ns/pod/container", else the unit, else the cgroup; NULL: the event is about none. */
 static const char *who_of(const struct event_record *e, char buf[static WHO_SIZE])
 {
@@ -88,7 +81,7 @@ static const char *placeholder(const struct event_record *e, const char *name, s
 	for (size_t i = 0; i < EVENT_VALUE_COUNT; i++)
 		if (strlen(event_values[i].key) == len &&
 		    memcmp(event_values[i].key, name, len) == 0)
-			return human_of(e, (enum event_value)i);
+			return e->values[i].human ?: e->values[i].exact;
 	return NULL;
 }
 
@@ -116,17 +109,6 @@ static bool expand(struct text *t, const struct event_record *e, const char *fro
 	return whole;
 }
 
-static void expand_optional(struct text *t, const struct event_record *e, const char *from,
-			    const char *to)
-{
-	struct text before = *t;
-
-	if (expand(t, e, from, to))
-		return;
-	*t = before;
-	t->buf[t->used] = '\0';
-}
-
 static void blank_controls(char *s)
 {
 	for (; *s; s++)
@@ -136,7 +118,7 @@ static void blank_controls(char *s)
 
 void event_text_message(const struct event_record *e, size_t size, char *ret)
 {
-	struct text t = text_over(ret, size);
+	struct text t = text_over(ret, size), before;
 	const char *at = event_table[e->kind].message;
 	const char *end = at + strlen(at);
 	const char *repeated = e->values[VALUE_REPEATED].exact;
@@ -150,7 +132,11 @@ void event_text_message(const struct event_record *e, size_t size, char *ret)
 			break;
 		}
 		expand(&t, e, at, open);
-		expand_optional(&t, e, open + 1, close);
+		before = t;
+		if (!expand(&t, e, open + 1, close)) {
+			t = before;
+			t.buf[t.used] = '\0';
+		}
 		at = close + 1;
 	}
 	if (repeated) {
@@ -159,15 +145,6 @@ void event_text_message(const struct event_record *e, size_t size, char *ret)
 		text_add_string(&t, " more like it before]");
 	}
 	blank_controls(ret);
-}
-
-/* "info" and so on of a syslog priority. */
-static const char *event_level_name(int priority)
-{
-	static const char *const names[] = {"emerg",   "alert",  "crit", "error",
-					    "warning", "notice", "info", "debug"};
-
-	return names[priority & 7];
 }
 
 /* A JSON string; logfmt readers accept the same. */
@@ -228,6 +205,8 @@ static void add_json(struct text *t, const char *key, const char *value)
 int event_text_line(const struct event_record *e, enum event_format format, usec_t real_usec,
 		    size_t size, char *ret)
 {
+	static const char *const levels[] = {"emerg",   "alert",  "crit", "error",
+					     "warning", "notice", "info", "debug"};
 	bool json = format == EVENT_FORMAT_JSON;
 	void (*put)(struct text *, const char *, const char *) = json ? add_json : add_logfmt;
 	char message[EVENT_MESSAGE_SIZE], stamp[TIME_TEXT_SIZE];
@@ -236,7 +215,7 @@ int event_text_line(const struct event_record *e, enum event_format format, usec
 
 	event_text_message(e, sizeof message, message);
 	put(&t, "ts", time_text(real_usec, 3, stamp));
-	put(&t, "level", event_level_name(event_table[e->kind].priority));
+	put(&t, "level", levels[event_table[e->kind].priority]);
 	put(&t, "msg", message);
 	put(&t, "event", event_table[e->kind].name);
 	put(&t, "id", sd_id128_to_string(event_table[e->kind].id, id));

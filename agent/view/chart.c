@@ -128,19 +128,15 @@ void chart_print(const struct chart *c, unsigned columns, unsigned rows, bool as
 void chart_escape(const char *text, FILE *out)
 {
 	for (; *text != '\0'; text++) {
-		switch (*text) {
-		case '<':
-			fputs("&lt;", out);
-			break;
-		case '>':
-			fputs("&gt;", out);
-			break;
-		case '&':
-			fputs("&amp;", out);
-			break;
-		default:
+		const char *name = *text == '<'   ? "&lt;"
+				   : *text == '>' ? "&gt;"
+				   : *text == '&' ? "&amp;"
+						  : NULL;
+
+		if (name != NULL)
+			fputs(name, out);
+		else
 			fputc(*text, out);
-		}
 	}
 }
 

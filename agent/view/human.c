@@ -44,15 +44,13 @@ const char *human_amount(enum resource which, uint64_t amount, char ret[static H
 	return ret;
 }
 
-struct span_unit {
-	usec_t usec;
-	const char *name;
-};
-
 /* The unit and the one below it: 3 h 5 min. */
 const char *human_span(usec_t span_usec, char ret[static HUMAN_SIZE])
 {
-	static const struct span_unit units[] = {
+	static const struct {
+		usec_t usec;
+		const char *name;
+	} units[] = {
 		{USEC_PER_DAY, "d"}, {USEC_PER_HOUR, "h"},  {USEC_PER_MIN, "min"},
 		{USEC_PER_SEC, "s"}, {USEC_PER_MSEC, "ms"}, {1, "us"},
 	};
@@ -75,37 +73,19 @@ const char *human_span(usec_t span_usec, char ret[static HUMAN_SIZE])
 	return ret;
 }
 
-static void text_throttled(const struct decision *d, enum resource, char *ret)
-{
-	snprintf(ret, DECISION_TEXT_BYTES, "throttled %u %% of the last second",
-		 (d->throttle_ppm + 5000) / 10000);
-}
-
-static void text_growth(const struct decision *d, enum resource, char *ret)
+void decision_text(const struct decision *d, enum resource r, char ret[static DECISION_TEXT_BYTES])
 {
 	char use[HUMAN_SIZE], slope[HUMAN_SIZE];
 
-	snprintf(ret, DECISION_TEXT_BYTES, "%s in use, growing by %s a second",
-		 human_amount(RESOURCE_MEMORY, d->use, use),
-		 human_amount(RESOURCE_MEMORY, d->slope_bps, slope));
-}
-
-static void text_plain(const struct decision *d, enum resource r, char *ret)
-{
-	char use[HUMAN_SIZE];
-
-	snprintf(ret, DECISION_TEXT_BYTES, "%s; %s in use", reason_text(d->reason),
-		 human_amount(r, d->use, use));
-}
-
-void decision_text(const struct decision *d, enum resource r, char ret[static DECISION_TEXT_BYTES])
-{
+	human_amount(r, d->use, use);
 	switch (d->reason) {
 	case REASON_THROTTLED:
-		text_throttled(d, r, ret);
+		snprintf(ret, DECISION_TEXT_BYTES, "throttled %u %% of the last second",
+			 (d->throttle_ppm + 5000) / 10000);
 		return;
 	case REASON_MEMORY_GROWTH:
-		text_growth(d, r, ret);
+		snprintf(ret, DECISION_TEXT_BYTES, "%s in use, growing by %s a second", use,
+			 human_amount(RESOURCE_MEMORY, d->slope_bps, slope));
 		return;
 	case REASON_POD_LEVEL: /* it has no use of its own */
 	case REASON_BOOST:     /* before the first sample */
@@ -113,7 +93,7 @@ void decision_text(const struct decision *d, enum resource r, char ret[static DE
 		snprintf(ret, DECISION_TEXT_BYTES, "%s", reason_text(d->reason));
 		return;
 	default:
-		text_plain(d, r, ret);
+		snprintf(ret, DECISION_TEXT_BYTES, "%s; %s in use", reason_text(d->reason), use);
 		return;
 	}
 }

@@ -189,6 +189,7 @@ static void test_bad_bodies(void)
 		CHECK(answered("\"hint\""));
 	}
 	CHECK_EQ(ask("POST", "/v1/pause", "{\"force\":true}"), 400);
+	CHECK_EQ(ask("POST", "/v1/pause", "{\"all\":false}"), 400);
 	snprintf(longer, sizeof(longer), "{\"name\":\"%0512d\"}", 1);
 	CHECK_EQ(ask("POST", "/v1/pause", longer), 400);
 	CHECK(answered("too long"));
