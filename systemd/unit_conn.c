@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
-#include <unistd.h>
 
 /* Non-blocking: a full backlog is -EAGAIN, and the caller's back-off is the wait. */
 static int connect_unix(const char *path, int *ret)

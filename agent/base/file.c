@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/base/file.h"
 #include <errno.h>
-#include <unistd.h>
 
 int read_whole(int fd, char *buf, size_t size, size_t *ret)
 {

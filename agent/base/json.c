@@ -3,7 +3,6 @@
 #include "agent/base/escape.h"
 #include <ctype.h>
 #include <errno.h>
-#include <stdint.h>
 #include <string.h>
 
 /* --- the scanner */

@@ -2,7 +2,6 @@
 #include "agent/control_api/control_api.h"
 #include "agent/base/json.h"
 #include "agent/http/http_socket.h"
-#include "agent/view/view.h"
 #include <errno.h>
 #include <string.h>
 

@@ -17,27 +17,9 @@
 #include <unistd.h>
 
 const struct event_value_info event_values[EVENT_VALUE_COUNT] = {
-	[VALUE_NAMESPACE] = {"VSCALED_NAMESPACE", "namespace"},
-	[VALUE_POD] = {"VSCALED_POD", "pod"},
-	[VALUE_CONTAINER] = {"VSCALED_CONTAINER", "container"},
-	[VALUE_UNIT] = {"VSCALED_UNIT", "unit"},
-	[VALUE_CGROUP] = {"VSCALED_CGROUP", "cgroup"},
-	[VALUE_RESOURCE] = {"VSCALED_RESOURCE", "resource"},
-	[VALUE_FROM] = {"VSCALED_FROM", "from"},
-	[VALUE_TO] = {"VSCALED_TO", "to"},
-	[VALUE_REASON] = {"VSCALED_REASON", "reason"},
-	[VALUE_BY] = {"VSCALED_BY", "by"},
-	[VALUE_MODE] = {"VSCALED_MODE", "mode"},
-	[VALUE_FILE] = {"VSCALED_FILE", "file"},
-	[VALUE_COUNT_OF] = {"VSCALED_COUNT", "count"},
-	[VALUE_SPAN] = {"VSCALED_SPAN_USEC", "span"},
-	[VALUE_OWN] = {"VSCALED_OWN_USEC", "own"},
-	[VALUE_ERROR] = {"ERRNO", "error"},
-	[VALUE_DETAIL] = {"VSCALED_DETAIL", "detail"},
-	[VALUE_VERSION] = {"VSCALED_VERSION", "version"},
-	[VALUE_HINT] = {"VSCALED_HINT", "hint"},
-	[VALUE_OUTCOME] = {"VSCALED_OUTCOME", "outcome"},
-	[VALUE_REPEATED] = {"VSCALED_REPEATED", "repeated"},
+#define V(value, field, key) {field, key},
+	EVENT_VALUES(V)
+#undef V
 };
 
 #define F(value) (1u << VALUE_##value)

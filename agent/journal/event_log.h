@@ -18,35 +18,43 @@ enum event_kind {
 	EVENT_KIND_COUNT
 };
 
-/* What an event may carry; each is one journal field. */
+/* clang-format off */
+/* What an event may carry: VALUE_..., its field in the journal, its key in logfmt and JSON, and in a
+ * message between braces. */
+#define EVENT_VALUES(V)                                                                            \
+	V(NAMESPACE, "VSCALED_NAMESPACE", "namespace")                                             \
+	V(POD,       "VSCALED_POD",       "pod")                                                   \
+	V(CONTAINER, "VSCALED_CONTAINER", "container")                                             \
+	V(UNIT,      "VSCALED_UNIT",      "unit")                                                  \
+	V(CGROUP,    "VSCALED_CGROUP",    "cgroup")                                                \
+	V(RESOURCE,  "VSCALED_RESOURCE",  "resource")                                              \
+	V(FROM,      "VSCALED_FROM",      "from")                                                  \
+	V(TO,        "VSCALED_TO",        "to")                                                    \
+	V(REASON,    "VSCALED_REASON",    "reason")                                                \
+	V(BY,        "VSCALED_BY",        "by")                                                    \
+	V(MODE,      "VSCALED_MODE",      "mode")                                                  \
+	V(FILE,      "VSCALED_FILE",      "file")                                                  \
+	V(COUNT_OF,  "VSCALED_COUNT",     "count")   /* of what the message says */                \
+	V(SPAN,      "VSCALED_SPAN_USEC", "span")                                                  \
+	V(OWN,       "VSCALED_OWN_USEC",  "own")     /* of it, since the wake-up */                \
+	V(ERROR,     "ERRNO",             "error")                                                 \
+	V(DETAIL,    "VSCALED_DETAIL",    "detail")                                                \
+	V(VERSION,   "VSCALED_VERSION",   "version")                                               \
+	V(HINT,      "VSCALED_HINT",      "hint")                                                  \
+	V(OUTCOME,   "VSCALED_OUTCOME",   "outcome")                                               \
+	V(REPEATED,  "VSCALED_REPEATED",  "repeated") /* the same event, held back until this one */
+/* clang-format on */
+
 enum event_value {
-	VALUE_NAMESPACE,
-	VALUE_POD,
-	VALUE_CONTAINER,
-	VALUE_UNIT,
-	VALUE_CGROUP,
-	VALUE_RESOURCE,
-	VALUE_FROM,
-	VALUE_TO,
-	VALUE_REASON,
-	VALUE_BY,
-	VALUE_MODE,
-	VALUE_FILE,
-	VALUE_COUNT_OF, /* how many, of what the message says */
-	VALUE_SPAN,
-	VALUE_OWN, /* of it, since the wake-up */
-	VALUE_ERROR,
-	VALUE_DETAIL,
-	VALUE_VERSION,
-	VALUE_HINT,
-	VALUE_OUTCOME,
-	VALUE_REPEATED, /* the same event, held back since the last one shown */
-	EVENT_VALUE_COUNT,
+#define V(value, field, key) VALUE_##value,
+	EVENT_VALUES(V)
+#undef V
+		EVENT_VALUE_COUNT,
 };
 
 struct event_value_info {
-	const char *field; /* in the journal */
-	const char *key;   /* in logfmt and JSON, and in a message between braces */
+	const char *field;
+	const char *key;
 };
 extern const struct event_value_info event_values[EVENT_VALUE_COUNT];
 

@@ -7,7 +7,6 @@
 #include "agent/base/process.h"
 #include "agent/metrics/counters.h"
 #include "agent/view/view.h"
-#include <stdio.h>
 #include <sys/types.h>
 
 /* Millicores, bytes; VIEW_NONE: not known, LIMIT_MAX: no limit. Both have no series. */

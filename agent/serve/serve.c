@@ -3,7 +3,6 @@
 #include "agent/serve/serve.h"
 #include "agent/base/process.h"
 #include "agent/config/config.h"
-#include "agent/control_api/control_api.h"
 #include "agent/manage/host.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
@@ -21,7 +20,6 @@
 #include <grp.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* --- the operations of the control API */

@@ -8,14 +8,10 @@ struct cluster;
 struct config_source;
 struct hand_back;
 struct http_server;
-struct kube_container;
-struct managed;
 struct metrics_server;
-struct pod;
 struct pods;
-struct unit_table;
-
 struct shown;
+struct unit_table;
 
 struct serve {
 	struct unit_table *units;

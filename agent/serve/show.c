@@ -12,8 +12,6 @@
 #include "agent/pod/pod_rule.h"
 #include "agent/view/human.h"
 #include "agent/view/view.h"
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 struct shown shown_entry(const struct managed *m)
