@@ -150,6 +150,7 @@ static void save_result(struct records *records, const char *name, int r)
 		records->saved_real = records->units->wake->now_real;
 		return;
 	}
+	records->units->tally->saves_failed++;
 	snprintf(records->result, sizeof records->result, "%s: %s", name, strerror(-r));
 }
 
@@ -244,6 +245,7 @@ void persist_baselines(struct records *records)
 static bool baselines_saved(struct records *r, int result)
 {
 	r->failed = result < 0;
+	r->units->tally->saves_failed += r->failed;
 	if (r->failed)
 		baselines_failed(r, result);
 	/* What went to a folder that was replaced meanwhile is saved again. */

@@ -435,7 +435,7 @@ static int on_collect(void *ctx, struct metrics_input *in)
 	in->revision = vscaled_revision;
 	in->counters = s->units->tally;
 	in->last_tick_real = s->wake->ticked_at + (usec_t)s->wake->offset_usec;
-	in->state_ok = s->units->records->save_error == 0;
+	in->state_ok = s->units->records->save_error == 0 && !s->units->records->failed;
 	if (s->units->memory->read.total != 0 && s->config->tuning.node.count) {
 		in->node_reserve_bytes = s->units->memory->supply.reserve;
 		in->node_eviction_bound = ledger_evicts(&s->units->memory->supply);

@@ -190,6 +190,12 @@ static void test_not_needed(void)
 	CHECK_EQ(ask("/metrics", &page), 200);
 	CHECK(page != NULL && strstr(page, "vscaled_pods 0") != NULL);
 	CHECK(page != NULL && strstr(page, "vscaled_systemd_connected 0") == NULL);
+	CHECK(page != NULL && strstr(page, "vscaled_state_last_save_successful 1") != NULL);
+	/* The history was saved, the originals were not. */
+	r.daemon->records.failed = true;
+	free(STEAL(page));
+	CHECK_EQ(ask("/metrics", &page), 200);
+	CHECK(page != NULL && strstr(page, "vscaled_state_last_save_successful 0") != NULL);
 	CHECK_EQ(status_of("/readyz?exclude=pods"), 200);
 	rig_stop(&r);
 	sd_event_unref(peer_event);

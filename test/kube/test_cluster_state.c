@@ -407,6 +407,7 @@ static void test_mark_stays(void)
 	CHECK(on_disk("originals-lost"));
 	CHECK(!on_disk("baseline"));
 	CHECK(c.rig.daemon->records.originals_lost);
+	CHECK(c.rig.daemon->tally.saves_failed > 0);
 	full_for = NULL;
 	rig_run(&c.rig, 40, burn_699);
 	CHECK(!on_disk("originals-lost"));
