@@ -42,9 +42,14 @@ static bool scan_consume(struct scan *s, char c)
 	return true;
 }
 
-static bool is_digit(const struct scan *s)
+/* One or more. */
+static bool digits(struct scan *s)
 {
-	return s->p < s->end && *s->p >= '0' && *s->p <= '9';
+	const char *begin = s->p;
+
+	while (s->p < s->end && *s->p >= '0' && *s->p <= '9')
+		s->p++;
+	return s->p > begin;
 }
 
 /* Four hexadecimal digits. */
@@ -116,26 +121,15 @@ static bool scan_string(struct scan *s)
 static bool number_text(struct scan *s)
 {
 	scan_consume(s, '-');
-	if (!is_digit(s))
+	if (!scan_consume(s, '0') && !digits(s))
 		return fault(s, "a value was expected");
-	if (*s->p == '0')
-		s->p++;
-	else
-		while (is_digit(s))
-			s->p++;
-	if (scan_consume(s, '.')) {
-		if (!is_digit(s))
-			return fault(s, "a number without digits behind its point");
-		while (is_digit(s))
-			s->p++;
-	}
+	if (scan_consume(s, '.') && !digits(s))
+		return fault(s, "a number without digits behind its point");
 	if (scan_consume(s, 'e') || scan_consume(s, 'E')) {
 		if (!scan_consume(s, '-'))
 			scan_consume(s, '+');
-		if (!is_digit(s))
+		if (!digits(s))
 			return fault(s, "a number without digits in its exponent");
-		while (is_digit(s))
-			s->p++;
 	}
 	return true;
 }

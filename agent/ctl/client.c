@@ -137,17 +137,6 @@ static int read_answer(const struct ctl *c, CURL *curl, const struct buffer *b, 
 	return r;
 }
 
-static void set_options(CURL *curl, const struct ctl *c, struct buffer *b)
-{
-	curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, c->socket);
-	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http");
-	curl_easy_setopt(curl, CURLOPT_PROXY, "");
-	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(curl, CURLOPT_TIMEOUT, ANSWER_TIMEOUT_SEC);
-	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_data);
-	curl_easy_setopt(curl, CURLOPT_WRITEDATA, b);
-}
-
 /* 503 means that a call of the daemon to PID 1 is under way, which takes milliseconds. */
 static CURLcode perform_patiently(CURL *curl, struct buffer *b)
 {
@@ -173,7 +162,13 @@ static int perform(const struct ctl *c, CURL *curl, const char *path, const char
 
 	if ((size_t)snprintf(url, sizeof(url), "http://localhost%s", path) >= sizeof(url))
 		return ctl_fail(c, CTL_USAGE, NULL, "the name is too long");
-	set_options(curl, c, &b);
+	curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, c->socket);
+	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http");
+	curl_easy_setopt(curl, CURLOPT_PROXY, "");
+	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(curl, CURLOPT_TIMEOUT, ANSWER_TIMEOUT_SEC);
+	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_data);
+	curl_easy_setopt(curl, CURLOPT_WRITEDATA, &b);
 	curl_easy_setopt(curl, CURLOPT_URL, url);
 	if (body) {
 		headers = curl_slist_append(NULL, "Content-Type: application/json");

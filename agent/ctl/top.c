@@ -468,32 +468,13 @@ static void take_key(struct top *t, int key)
 		v->first = 0;
 		return;
 	}
-	switch (key) {
-	case 'q':
-		t->quit = true;
-		break;
-	case 'r':
-		v->reverse = !v->reverse;
-		break;
-	case '/':
+	if (key == '/') {
 		v->typing = true;
 		v->filter[0] = '\0';
-		break;
-	case 'k':
-		scroll(t, -1);
-		break;
-	case 'j':
-		scroll(t, 1);
-		break;
-	case ' ':
-		scroll(t, page);
-		break;
-	case 'b':
-		scroll(t, -page);
-		break;
-	default:
-		break;
 	}
+	t->quit |= key == 'q';
+	v->reverse ^= key == 'r';
+	scroll(t, key == 'k' ? -1 : key == 'j' ? 1 : key == 'b' ? -page : key == ' ' ? page : 0);
 }
 
 /* Arrows and page keys arrive as these sequences. *ret_used 0: the rest is still to come. */

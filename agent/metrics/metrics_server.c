@@ -118,30 +118,23 @@ static bool loop_turns(const struct probe_input *in)
 
 static const char *const kind_names[PROBE_KIND_COUNT] = {"livez", "readyz"};
 
-static bool excluded(const struct http_request *request, const char *name)
+/* value NULL: any, or none. */
+static bool has_arg(const struct http_request *request, const char *name, const char *value)
 {
 	for (size_t i = 0; i < request->arg_count; i++) {
 		const struct http_arg *a = &request->args[i];
 
-		if (strcmp(a->name, "exclude") == 0 && a->value != NULL &&
-		    strcmp(a->value, name) == 0)
+		if (strcmp(a->name, name) == 0 &&
+		    (value == NULL || (a->value != NULL && strcmp(a->value, value) == 0)))
 			return true;
 	}
-	return false;
-}
-
-static bool verbose(const struct http_request *request)
-{
-	for (size_t i = 0; i < request->arg_count; i++)
-		if (strcmp(request->args[i].name, "verbose") == 0)
-			return true;
 	return false;
 }
 
 /* A line; false when it fails. */
 static bool put_check(FILE *f, const struct check *c, const struct http_request *request)
 {
-	if (excluded(request, c->name)) {
+	if (has_arg(request, "exclude", c->name)) {
 		fprintf(f, "[+]%s excluded: ok\n", c->name);
 	} else if (c->good) {
 		fprintf(f, "[+]%s ok\n", c->name);
@@ -201,7 +194,8 @@ int probe_answer(const struct probe_input *in, enum probe_kind kind,
 	*ret = (struct http_response){
 		.status = good ? 200 : 503,
 		.content_type = "text/plain; charset=utf-8",
-		.body = good && !in->kernel_old && !verbose(request) ? strdup("ok") : STEAL(text),
+		.body = good && !in->kernel_old && !has_arg(request, "verbose", NULL) ? strdup("ok")
+										      : STEAL(text),
 	};
 	return ret->body != NULL ? 0 : -ENOMEM;
 }

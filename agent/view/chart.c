@@ -28,24 +28,18 @@ struct column {
 	bool mark;
 };
 
-static struct column column_of(const struct chart *c, size_t from, size_t to)
+static struct column column_at(const struct chart *c, unsigned at, unsigned columns)
 {
 	struct column ret = {.use = NAN, .limit = NAN};
+	size_t from = c->count * at / columns, to = c->count * (at + 1) / columns;
 
-	for (size_t i = from; i < to; i++) {
+	for (size_t i = from; i < MAX(to, from + 1); i++) {
 		ret.use = fmax(ret.use, c->use[i]);
 		if (!isnan(c->limit[i]))
 			ret.limit = c->limit[i];
 		ret.mark |= c->marks != NULL && c->marks[i];
 	}
 	return ret;
-}
-
-static struct column column_at(const struct chart *c, unsigned at, unsigned columns)
-{
-	size_t from = c->count * at / columns, to = c->count * (at + 1) / columns;
-
-	return column_of(c, from, MAX(to, from + 1));
 }
 
 /* row: 0 is the lowest. */
