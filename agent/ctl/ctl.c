@@ -542,20 +542,19 @@ static int load_config(const struct ctl *c, struct config *ret)
 	return r;
 }
 
-static int run_configured(struct ctl *c, const struct ctl_command *k)
+static int run_configured(const struct ctl *given, const struct ctl_command *k)
 {
 	struct config config = {0};
-	int r = load_config(c, &config);
+	struct ctl c = *given;
+	int r = load_config(given, &config);
 
 	if (r < 0)
-		return ctl_fail(c, CTL_ERROR, NULL, "%s", strerror(-r));
-	c->socket = c->socket ?: config.paths.socket;
-	c->state_directory = c->state_directory ?: config.paths.state_dir;
-	c->runtime_directory = c->runtime_directory ?: config.paths.runtime_dir;
-	c->algorithm = config.tuning.history.algorithm;
-	c->margin_permille = config.tuning.memory.margin_permille;
-	c->margin_min_bytes = config.tuning.memory.margin_min_bytes;
-	r = k->run(c);
+		return ctl_fail(given, CTL_ERROR, NULL, "%s", strerror(-r));
+	c.socket = c.socket ?: config.paths.socket;
+	c.state_directory = c.state_directory ?: config.paths.state_dir;
+	c.runtime_directory = c.runtime_directory ?: config.paths.runtime_dir;
+	c.tuning = &config.tuning;
+	r = k->run(&c);
 	config_free(&config);
 	return r;
 }

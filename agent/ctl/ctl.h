@@ -57,14 +57,12 @@ struct ctl {
 	bool missing_ok;                   /* client_call: CTL_NOT_MANAGED without a text */
 	bool trust_cgroup_root;            /* tests: it is a tree of plain files */
 	const struct restore_units *units; /* NULL: the systemd of this host */
-	enum algorithm algorithm;          /* of history, as configured */
-	uint32_t margin_permille;          /* of restore, as configured */
-	uint64_t margin_min_bytes;
-	uint64_t cpus;                /* of backtest; 0: not given */
-	uint64_t seed;                /* of backtest */
-	double price[RESOURCE_COUNT]; /* of report: a core, a GiB, for an hour; 0: not given */
-	const char *recording;        /* a file; NULL: the daemon's */
-	const char *sort;             /* of top; NULL: cpu */
+	const struct tuning *tuning;       /* as configured */
+	uint64_t cpus;                     /* of backtest; 0: not given */
+	uint64_t seed;                     /* of backtest */
+	double price[RESOURCE_COUNT];      /* of report: a core, a GiB, for an hour; 0: not given */
+	const char *recording;             /* a file; NULL: the daemon's */
+	const char *sort;                  /* of top; NULL: cpu */
 	uint64_t delay_msec;
 	uint64_t frames;  /* of top; 0: until q, or one without a terminal */
 	char **arguments; /* after the command's name */

@@ -104,7 +104,6 @@ static void describe(const struct history *h, char *ret, size_t size)
 /* What the node knows of shrinks that failed stays. */
 static int take(struct import *i, const char *key, const struct vpa_saved *s)
 {
-	const struct tuning_history t = {.algorithm = i->c->algorithm};
 	OWN(history_record_drop) struct history_record rec = {0};
 	char detail[3 * HUMAN_SIZE + 32];
 	int r = history_store_get(&i->store, key, NULL, &rec);
@@ -124,7 +123,7 @@ static int take(struct import *i, const char *key, const struct vpa_saved *s)
 		return 0;
 	}
 	history_drop(&rec.history);
-	r = history_vpa_load(&s->history, &t, &rec.history);
+	r = history_vpa_load(&s->history, &i->c->tuning->history, &rec.history);
 	if (r < 0)
 		return r;
 	rec.seen_realtime_usec = i->c->now_realtime_usec;

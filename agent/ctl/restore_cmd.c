@@ -101,8 +101,8 @@ static int by_hand_open(const struct ctl *c, struct by_hand *h)
 	h->restore = (struct restore){
 		.root = h->root,
 		.units = c->units ? c->units : &h->systemd.units,
-		.margin_permille = c->margin_permille,
-		.margin_min_bytes = c->margin_min_bytes,
+		.margin_permille = c->tuning->memory.margin_permille,
+		.margin_min_bytes = c->tuning->memory.margin_min_bytes,
 		.force = c->force,
 		.spec_stays = true,
 		.reclaim = true,
