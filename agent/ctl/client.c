@@ -2,6 +2,7 @@
 #include "agent/ctl/client.h"
 #include "agent/base/json.h"
 #include "agent/base/listen.h"
+#include "agent/ctl/render.h"
 #include <curl/curl.h>
 #include <errno.h>
 #include <string.h>
@@ -83,19 +84,6 @@ static size_t take_data(char *data, size_t size, size_t count, void *ctx)
 	return more;
 }
 
-/* The answer is printed to a terminal. */
-static void remove_controls(cJSON *value)
-{
-	cJSON *item;
-
-	for (char *c = cJSON_GetStringValue(value); c && *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
-	cJSON_ArrayForEach (item, value) {
-		remove_controls(item);
-	}
-}
-
 static int say_refused(const struct ctl *c, long status, const cJSON *answer)
 {
 	static const struct status_exit codes[] = {
@@ -123,7 +111,7 @@ static int read_answer(const struct ctl *c, CURL *curl, const struct buffer *b, 
 	if (b->size > 0)
 		(void)json_parse(b->text, b->size, &answer, &fault);
 	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-	remove_controls(answer);
+	json_remove_controls(answer);
 	if (status == 200 && answer) {
 		*ret = answer;
 		return CTL_OK;

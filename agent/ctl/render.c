@@ -59,6 +59,17 @@ const cJSON *json_object(const cJSON *object, const char *key)
 	return cJSON_IsObject(item) ? item : NULL;
 }
 
+void json_remove_controls(cJSON *value)
+{
+	cJSON *item;
+
+	for (char *c = cJSON_GetStringValue(value); c && *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+	cJSON_ArrayForEach (item, value)
+		json_remove_controls(item);
+}
+
 /* cJSON writes such as 1790000000000000 as 1.79e+15: it gets the digits. */
 static bool put_digits(cJSON *number)
 {

@@ -20,6 +20,8 @@ usec_t json_time(const cJSON *object, const char *key);
 /* NULL when it is missing or no object. */
 const cJSON *json_object(const cJSON *object, const char *key);
 
+/* Of an answer from outside: it is printed to a terminal, and into patches. */
+void json_remove_controls(cJSON *value);
 /* For a printer of its own: json_print() writes whole numbers of up to 2^53 as digits. False: no
  * memory. */
 bool json_whole_numbers(cJSON *value);

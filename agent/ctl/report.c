@@ -60,6 +60,7 @@ static const char *take_answer(const char **at, const char *end, cJSON *all)
 		why = "out of memory";
 	if (why != NULL)
 		return why;
+	json_remove_controls(document);
 	document = NULL;
 	*at = behind;
 	return NULL;

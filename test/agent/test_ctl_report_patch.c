@@ -34,6 +34,12 @@ static void test_patch(void)
 	OWN(drop_free) char *patch = patch_of(two_nodes);
 
 	CHECK_STR(patch, want);
+	free(STEAL(patch));
+	/* What an agent may answer: no line of its own. */
+	patch = patch_of(NODE("n", "{\"namespace\":\"shop\",\"workload\":\"a\\nb\",\"owner\":"
+				   "\"Deployment\",\"container\":\"c\",\"cpu\":{\"request\":100,"
+				   "\"target\":200},\"memory\":{}}"));
+	CHECK(strstr(patch, "\n  name: \"a?b\"\n") != NULL);
 }
 
 /* A request above the limit would be refused: that of the template follows, not the one in force.
