@@ -62,7 +62,7 @@ int http_fail(struct http_response *ret, unsigned status, const char *error, con
 	return 0;
 }
 
-/* The end of pattern's match, or NULL: *ret_rest is what the star took. */
+/* *ret_rest is what the star took; NULL: there is none. */
 static bool pattern_matches(const char *pattern, const char *path, const char **ret_rest)
 {
 	size_t fixed = strcspn(pattern, "*");
@@ -75,9 +75,11 @@ static bool pattern_matches(const char *pattern, const char *path, const char **
 	return strncmp(pattern, path, fixed) == 0 && path[fixed] != '\0';
 }
 
-const struct http_route *http_route_find(const struct http_config *config, const char *method,
-					 const char *path, const char **ret_rest,
-					 const char **ret_allow)
+/* The route for a path, and what its "*" matched. NULL: there is none; *ret_allow then names the
+ * methods that the path does take, or is left as it was. */
+static const struct http_route *find_route(const struct http_config *config, const char *method,
+					   const char *path, const char **ret_rest,
+					   const char **ret_allow)
 {
 	for (size_t i = 0; i < config->route_count; i++) {
 		const struct http_route *route = &config->routes[i];
@@ -500,7 +502,7 @@ static void http_examine(struct http_server *s, struct MHD_Connection *c, const 
 	else if (http_path_decode(url, sizeof(x->path), x->path) < 0)
 		x->refusal = MHD_HTTP_BAD_REQUEST;
 	else
-		x->route = http_route_find(&s->config, method, x->path, &x->rest, &x->allow);
+		x->route = find_route(&s->config, method, x->path, &x->rest, &x->allow);
 	if (x->refusal == 0)
 		x->refusal = x->allow ? MHD_HTTP_METHOD_NOT_ALLOWED : MHD_HTTP_NOT_FOUND;
 }

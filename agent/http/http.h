@@ -75,12 +75,6 @@ struct http_config {
 	unsigned timeout_sec; /* 0: HTTP_TIMEOUT_SEC */
 };
 
-/* The route for a path, and what its "*" matched. NULL: there is none; *ret_allow then names the
- * methods that the path does take, or is left as it was. */
-const struct http_route *http_route_find(const struct http_config *config, const char *method,
-					 const char *path, const char **ret_rest,
-					 const char **ret_allow);
-
 /* Gives {"error": ..., "hint": ...}; hint may be NULL. -ENOMEM. */
 int http_fail(struct http_response *ret, unsigned status, const char *error, const char *hint);
 
