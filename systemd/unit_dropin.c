@@ -196,17 +196,9 @@ static int remove_in(int fd, uint32_t mask)
 	return result;
 }
 
-/* Only an empty folder is removed: other files in it are not vscaled's. */
-static void remove_folder(const char *root, const char *home, const char *unit)
-{
-	char path[PATH_MAX];
-
-	if (snprintf(path, sizeof path, "%s/%s/%s.d", root, home, unit) < (int)sizeof path)
-		(void)rmdir(path);
-}
-
 int unit_dropin_remove(const char *root, const char *unit, uint32_t mask)
 {
+	char path[PATH_MAX];
 	int result = 0;
 
 	if (unit_interface_of(unit) == NULL)
@@ -217,8 +209,10 @@ int unit_dropin_remove(const char *root, const char *unit, uint32_t mask)
 
 		if (r == 0)
 			r = remove_in(fd, mask);
-		if (r == 0)
-			remove_folder(root, written[h], unit);
+		/* Only an empty folder is removed: other files in it are not vscaled's. */
+		if (r == 0 && snprintf(path, sizeof path, "%s/%s/%s.d", root, written[h], unit) <
+				      (int)sizeof path)
+			(void)rmdir(path);
 		if (r < 0 && r != -ENOENT)
 			result = r;
 	}

@@ -3,6 +3,7 @@
 #include "agent/backtest/backtest_report.h"
 #include "agent/base/json.h"
 #include "agent/ctl/render.h"
+#include "agent/view/chart.h"
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -219,7 +220,7 @@ static int backtest(const struct ctl *c)
 			backtest_legend(c->out);
 		return r;
 	case OUTPUT_HTML:
-		backtest_html_begin(c->out);
+		chart_page_begin("What each policy would have cost", c->out);
 		r = run_files(c, show_page, NULL);
 		backtest_html_end(c->out);
 		return r;

@@ -286,11 +286,6 @@ cJSON *backtest_report_json(const struct backtest_report *r)
 	return NULL;
 }
 
-void backtest_html_begin(FILE *out)
-{
-	chart_page_begin("What each policy would have cost", out);
-}
-
 void backtest_html_end(FILE *out)
 {
 	fputs("<h2>What the rows mean</h2>\n<pre>", out);

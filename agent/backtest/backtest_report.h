@@ -27,6 +27,5 @@ void backtest_legend(FILE *out);
 cJSON *backtest_report_json(const struct backtest_report *r);
 
 /* The same as a page of charts. */
-void backtest_html_begin(FILE *out);
 void backtest_html_report(const struct backtest_report *r, FILE *out);
 void backtest_html_end(FILE *out);

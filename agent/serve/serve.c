@@ -344,7 +344,6 @@ static void fill_resource(struct metrics_resource *to, const struct shown *x, en
 /* What it has as a page shows it; t knows nothing yet. */
 static void fill_thing(struct metrics_thing *t, const struct managed *m, const struct shown *x)
 {
-
 	if (m->pod != NULL) {
 		t->namespace = m->pod->spec->namespace;
 		t->pod = m->pod->spec->name;
