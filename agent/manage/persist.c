@@ -146,8 +146,9 @@ static void save_result(struct records *records, const char *name, int r)
 	message_save(name, r, &records->save_error);
 	if (r == 0) {
 		records->units->tally->saves++;
-		snprintf(records->result, sizeof records->result, "ok");
 		records->saved_real = records->units->wake->now_real;
+		if (!records->failed)
+			snprintf(records->result, sizeof records->result, "ok");
 		return;
 	}
 	records->units->tally->saves_failed++;
@@ -244,6 +245,8 @@ void persist_baselines(struct records *records)
 
 static bool baselines_saved(struct records *r, int result)
 {
+	if (result == 0 && r->result[0] != '\0' && r->save_error == 0)
+		snprintf(r->result, sizeof r->result, "ok");
 	r->failed = result < 0;
 	r->units->tally->saves_failed += r->failed;
 	if (r->failed)

@@ -413,6 +413,7 @@ static void test_mark_stays(void)
 	CHECK(!on_disk("originals-lost"));
 	CHECK(on_disk("baseline"));
 	CHECK(!c.rig.daemon->records.originals_lost);
+	CHECK_STR(c.rig.daemon->records.result, "ok");
 	crig_close(&c);
 }
 
