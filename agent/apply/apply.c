@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Carries out a plan: writes its steps to cgroups, raises first. */
-
 #include "agent/apply/apply.h"
 #include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
@@ -107,8 +105,7 @@ static void lower_levels(struct unit_table *t)
 	struct plan none = {0};
 	struct control_context x = daemon_context(t, &none);
 
-	for (size_t i = 0; i < t->pods->count; i++) {
-		struct pod *p = t->pods->items[i];
+	PODS_FOREACH (p, t->pods) {
 		struct change steps[RESOURCE_COUNT];
 		struct plan lower = {.steps = steps, .capacity = ARRAY_SIZE(steps)};
 

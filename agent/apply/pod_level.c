@@ -96,9 +96,9 @@ static uint64_t wanted(const struct pod *p, enum resource r)
 	return s.endless ? MAX(value, stands) : value;
 }
 
-static struct change step_to(const struct pod *p, enum resource r, uint64_t to)
+static struct change step_to(const struct managed *m, enum resource r, uint64_t to,
+			     enum reason reason)
 {
-	const struct managed *m = p->level;
 	const struct limits *k = &m->control.kernel;
 	struct change step = {
 		.target = m->control.target,
@@ -107,7 +107,7 @@ static struct change step_to(const struct pod *p, enum resource r, uint64_t to)
 		.from = r == RESOURCE_CPU ? k->cpu_quota_usec : k->mem_max,
 		.to = r == RESOURCE_CPU ? cpu_quota_of(to, k->cpu_period_usec) : to,
 		.period_usec = k->cpu_period_usec,
-		.reason = REASON_POD_LEVEL,
+		.reason = reason,
 	};
 
 	if (r == RESOURCE_MEMORY)
@@ -115,8 +115,13 @@ static struct change step_to(const struct pod *p, enum resource r, uint64_t to)
 	return step;
 }
 
-static void decide(struct managed *m, enum resource r, uint64_t to)
+/* Adds the step to the plan. */
+static void decide(const struct pod *p, enum resource r, uint64_t to, enum reason reason,
+		   struct plan *plan)
 {
+	struct managed *m = p->level;
+	const struct change step = step_to(m, r, to, reason);
+
 	control_set_decision(&m->control, r,
 			     &(struct decision){
 				     .at_real = m->wake->now_real,
@@ -124,6 +129,7 @@ static void decide(struct managed *m, enum resource r, uint64_t to)
 				     .to = to,
 				     .reason = REASON_POD_LEVEL,
 			     });
+	plan_add(plan, &step);
 }
 
 /* Its originals are on disk, and a container of it may be written to. */
@@ -175,13 +181,9 @@ static void raise_level(struct pod *p, struct plan *plan)
 {
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		uint64_t to = wanted(p, r);
-		struct change step;
 
-		if (to == LIMIT_MAX || to <= limit_amount(&p->level->control.kernel, r))
-			continue;
-		step = step_to(p, r, to);
-		decide(p->level, r, to);
-		plan_add(plan, &step);
+		if (to != LIMIT_MAX && to > limit_amount(&p->level->control.kernel, r))
+			decide(p, r, to, REASON_POD_LEVEL, plan);
 	}
 }
 
@@ -190,9 +192,9 @@ void pod_levels_raise(struct unit_table *t, struct plan *plan)
 	size_t count = plan->count;
 
 	note_rising(t, plan);
-	for (size_t i = 0; i < t->pods->count; i++)
-		if (t->pods->items[i]->concerned && may_write(t->pods->items[i]))
-			raise_level(t->pods->items[i], plan);
+	PODS_FOREACH (p, t->pods)
+		if (p->concerned && may_write(p))
+			raise_level(p, plan);
 	forget_rising(t, plan, count);
 }
 
@@ -225,24 +227,19 @@ void pod_level_lower(struct pod *p, struct plan *plan)
 		return;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		uint64_t to = wanted(p, r);
-		struct change step;
+		enum reason reason = is_headroom(p->level, r) ? REASON_DRIFT : REASON_POD_LEVEL;
 
-		if (to >= limit_amount(&p->level->control.kernel, r))
-			continue;
-		step = step_to(p, r, to);
-		if (is_headroom(p->level, r))
-			step.reason = REASON_DRIFT;
-		decide(p->level, r, to);
-		plan_add(plan, &step);
+		if (to < limit_amount(&p->level->control.kernel, r))
+			decide(p, r, to, reason, plan);
 	}
 }
 
 void pod_levels_review(struct unit_table *t)
 {
-	for (size_t i = 0; i < t->pods->count; i++) {
-		struct managed *level = t->pods->items[i]->level;
+	PODS_FOREACH (p, t->pods) {
+		struct managed *level = p->level;
 
-		t->pods->items[i]->concerned = level != NULL;
+		p->concerned = level != NULL;
 		/* External writes are not reported without inotify. */
 		if (level != NULL && t->inotify->incomplete)
 			drift_request_check(level);
@@ -254,7 +251,7 @@ void pod_levels_review(struct unit_table *t)
 void pod_level_check(struct managed *m)
 {
 	struct usage u = {0};
-	int r = cg_read(m->cgroup.cg, USAGE_CPU_LIMIT | USAGE_MEM_LIMIT, &u);
+	int r = cg_read(m->cgroup.cg, LIMITS_USAGE, &u);
 
 	if (r == -ENODEV)
 		managed_lost(m);
@@ -271,9 +268,8 @@ void pod_level_adopt(struct pod *p, enum resource r, uint64_t from, uint64_t to)
 {
 	struct managed *m = p->level;
 
-	if (m == NULL || m->control.started_at == 0 || from == LIMIT_MAX || to == LIMIT_MAX)
-		return;
-	if (m->control.resource[r].original == LIMIT_MAX)
+	if (m == NULL || m->control.started_at == 0 || from == LIMIT_MAX || to == LIMIT_MAX ||
+	    m->control.resource[r].original == LIMIT_MAX)
 		return;
 	control_shift_original(&m->control, r, from, to);
 	persist_adopted(m, r);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What systemd stores, and the memory limit that it is to store. */
 #include "agent/apply/properties.h"
 #include "agent/apply/pod_level.h"
 #include "agent/manage/attach.h"
@@ -8,6 +7,7 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
 #include "agent/manage/wake.h"
+#include "cgroup/levels.h"
 #include "cgroup/writer.h"
 #include <errno.h>
 
@@ -63,8 +63,7 @@ void property_read_dropins(struct managed *m)
 	const struct unit_port *port = &m->pid1->port;
 	bool before = m->properties.beaten;
 
-	m->properties.beaten =
-		m->unit != NULL && port->beaten != NULL && port->beaten(port->ctx, m->unit);
+	m->properties.beaten = m->unit != NULL && port->beaten != NULL && port->beaten(m->unit);
 	if (m->properties.beaten && !before && m->originals.touched)
 		property_request(m, false);
 }
@@ -107,11 +106,6 @@ void property_take_over(struct managed *m, uint32_t mask)
 	m->properties.sent_mask |= mask;
 }
 
-void property_forget_sent(struct managed *m)
-{
-	m->properties.sent_mask = 0;
-}
-
 void property_cancel(struct managed *m)
 {
 	m->properties.call = PROPERTY_CALL_NONE;
@@ -146,10 +140,8 @@ void property_check_stored(struct managed *m)
 	property_request(m, true);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		bool cpu = r == RESOURCE_CPU;
-		const struct limits *k = &m->control.kernel;
 		struct drift_facts f = {
-			.expected = cpu ? cpu_milli_of(k->cpu_quota_usec, k->cpu_period_usec)
-					: k->mem_max,
+			.expected = limit_amount(&m->control.kernel, r),
 			.observed = cpu ? props_milli(stored) : stored->mem_max,
 		};
 
@@ -157,6 +149,23 @@ void property_check_stored(struct managed *m)
 				      bits & (cpu ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX)))
 			message_drift(m, r, &f, EVENT_DRIFT_REASSERTED, "daemon-reload");
 	}
+}
+
+/* Which of its limits systemd stores as properties. For a scope with a second level systemd stores
+ * what the runtime sent, which may be nothing. vscaled adds no property that the scope does not
+ * have. */
+static uint32_t stored_mask(const struct managed *m)
+{
+	const struct unit_props *p = &m->properties.stored;
+	uint32_t mask = m->properties.sent_mask;
+
+	if (m->cgroup.cg == NULL || cg_inner_id(m->cgroup.cg) == 0)
+		return UNIT_PROP_ALL;
+	if (p->cpu_quota_per_sec_usec != UINT64_MAX)
+		mask |= UNIT_PROP_CPU_QUOTA;
+	if (p->mem_max != UINT64_MAX)
+		mask |= UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH;
+	return mask;
 }
 
 static struct unit_props wanted_props(const struct managed *m, uint32_t *ret_mask)
@@ -186,15 +195,14 @@ static struct unit_props wanted_props(const struct managed *m, uint32_t *ret_mas
 		mask |= UNIT_PROP_MEM_HIGH;
 		p.mem_high = memory ? control_mem_high(c, p.mem_max) : k->mem_high;
 	}
-	*ret_mask = mask & managed_props_mask(m);
+	*ret_mask = mask & stored_mask(m);
 	return p;
 }
 
 /* Before the call: a reload may come at any time after it. */
 static void keep_files(struct managed *m, const struct unit_props *want, uint32_t mask)
 {
-	const struct unit_port *port = &m->pid1->port;
-	int r = port->keep(port->ctx, m->unit, want, mask);
+	int r = m->pid1->port.keep(m->unit, want, mask);
 
 	if (r < 0 && !m->properties.failed)
 		event_tell(EVENT_PROPERTY_FAILED, .who = message_who(m), .error = r);
@@ -253,7 +261,7 @@ static void property_send(struct managed *m)
 		return;
 	if (!managed_call_pending(m))
 		m->properties.in_flight_mem_max = want.mem_max;
-	if (m->pid1->port.set(m->pid1->port.ctx, m->unit, &want, mask,
+	if (m->pid1->port.set(m->pid1->port.bus, m->unit, &want, mask,
 			      call == PROPERTY_CALL_URGENT) < 0) {
 		m->properties.call = call; /* again when PID 1 is back */
 		return;
@@ -292,15 +300,14 @@ static void property_check(struct managed *m)
 
 void properties_send(struct unit_table *t)
 {
-	for (size_t i = 0; i < t->count; i++)
-		property_check(t->items[i]);
+	UNITS_FOREACH (m, t)
+		property_check(m);
 }
 
 bool properties_pending(const struct unit_table *t)
 {
-	for (size_t i = 0; i < t->count; i++)
-		if (t->items[i]->properties.call != PROPERTY_CALL_NONE ||
-		    managed_call_pending(t->items[i]))
+	UNITS_FOREACH (m, t)
+		if (m->properties.call != PROPERTY_CALL_NONE || managed_call_pending(m))
 			return true;
 	return false;
 }
@@ -308,11 +315,8 @@ bool properties_pending(const struct unit_table *t)
 /* Memory that does not grow keeps its headroom. */
 void properties_check(struct unit_table *t)
 {
-	for (size_t i = 0; i < t->count; i++) {
-		struct managed *m = t->items[i];
-
+	UNITS_FOREACH (m, t)
 		if (m->properties.call != PROPERTY_CALL_NONE || m->kind == UNIT_KIND_POD ||
 		    control_hot(&m->control))
 			property_check(m);
-	}
 }

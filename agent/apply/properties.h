@@ -26,9 +26,7 @@ void property_stored(struct managed *m, const struct unit_props *stored);
 void property_guessed(struct managed *m, bool asked);
 /* What it stores counts as sent by vscaled. */
 void property_take_over(struct managed *m, uint32_t mask);
-/* Nothing that it stores was sent by vscaled. */
-void property_forget_sent(struct managed *m);
-/* The same, and no call is due any more. */
+/* Nothing that it stores was sent by vscaled, and no call is due any more. */
 void property_cancel(struct managed *m);
 /* PID 1 reloaded: its next answer is compared with what was sent. */
 void property_reloaded(struct managed *m);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Attaches a unit to a cgroup that appeared: from its files to limits that are held. */
-
 #include "agent/apply/start.h"
 #include "agent/apply/apply.h"
-#include "agent/apply/pod_level.h"
 #include "agent/apply/properties.h"
 #include "agent/manage/attach.h"
 #include "agent/manage/drift_state.h"
@@ -78,18 +76,14 @@ void boost_update(struct unit_table *t, struct plan *plan)
 	struct control_context x = daemon_context(t, plan);
 	bool changed = false;
 
-	for (size_t i = 0; i < t->count; i++) {
-		struct managed *m = t->items[i];
-
+	UNITS_FOREACH (m, t) {
 		if (m->kind == UNIT_KIND_POD || m->cgroup.cg == NULL)
 			continue;
 		changed |= persist_boost_base(m, control_boost_prepare(&m->control, &x));
 	}
 	if (changed)
 		persist_baselines(t->records);
-	for (size_t i = 0; i < t->count; i++) {
-		struct managed *m = t->items[i];
-
+	UNITS_FOREACH (m, t) {
 		/* The limit to restore must be on disk before the boost. */
 		if (managed_has_laws(m) && (m->control.boost.written || persist_has_boost_base(m)))
 			recorded_call(m, &(struct flight_input){.kind = FLIGHT_BOOST}, &x);
@@ -136,30 +130,6 @@ void lifecycle_release(struct managed *m, enum state_reason why)
 	unit_brake_off(m);
 }
 
-void release_tried(struct managed *m, bool reported, usec_t next_at)
-{
-	m->hand_back.reported |= reported;
-	m->hand_back.next_at = next_at;
-}
-
-/* It is managed again. */
-static void release_end(struct managed *m)
-{
-	m->hand_back.due = false;
-}
-
-void release_done(struct managed *m)
-{
-	m->hand_back.due = false;
-	m->hand_back.done = true;
-}
-
-void release_settle(struct managed *m, usec_t until)
-{
-	m->hand_back.settling_until = until;
-	unit_update_blocked(m);
-}
-
 /* The laws do not raise it from here on: up to what others hold for it. */
 static void release_put_back(struct managed *m, enum resource r, uint64_t to, enum reason reason)
 {
@@ -185,18 +155,13 @@ static uint64_t held_beside(const struct managed *m, enum resource r)
 
 void release_stopping(struct unit_table *t)
 {
-	for (size_t i = 0; i < t->count * RESOURCE_COUNT; i++) {
-		struct managed *m = t->items[i / RESOURCE_COUNT];
-		enum resource r = i % RESOURCE_COUNT;
-
-		if (managed_has_laws(m) && m->control.rule.mode == MODE_AUTO)
-			release_put_back(m, r, held_beside(m, r), REASON_STOPPING);
-	}
+	UNITS_FOREACH (m, t)
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+			if (managed_has_laws(m) && m->control.rule.mode == MODE_AUTO)
+				release_put_back(m, r, held_beside(m, r), REASON_STOPPING);
 }
 
 /* --- attaching */
-
-#define LIMITS_USAGE (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
 
 void managed_reattach(struct managed *m)
 {
@@ -206,7 +171,7 @@ void managed_reattach(struct managed *m)
 	managed_detach(m);
 	control_forget_start(&m->control);
 	originals_forget(m);
-	property_forget_sent(m);
+	m->properties.sent_mask = 0;
 }
 
 static uint32_t depth_of(const char *path)
@@ -249,9 +214,9 @@ static bool narrower(const struct limits *original, const struct limits *now,
 }
 
 /* The first time that this run of the daemon attaches it. */
-static void begin(struct managed *m, const struct policy_rule *rule, const struct arrival *a,
-		  const struct limits *now)
+static void begin(struct managed *m, const struct arrival *a, const struct limits *now)
 {
+	const struct policy_rule *rule = managed_rule(m);
 	const struct baseline *b = m->record;
 	uint32_t target = m->control.target;
 	struct limits original = b != NULL ? b->limits : *now;
@@ -331,10 +296,10 @@ static void guess_stored(struct managed *m, struct arrival *a)
 	    cg_read_outer(m->cgroup.cg, LIMITS_USAGE, &u) < 0)
 		return;
 	a->props = props_of_limits(&u.limits);
-	property_guessed(m, port->get != NULL && port->get(port->ctx, m->unit) == 0);
+	property_guessed(m, port->get != NULL && port->get(port->bus, m->unit) == 0);
 }
 
-void managed_start(struct managed *m, const struct policy_rule *rule, const struct arrival *given)
+void managed_start(struct managed *m, const struct arrival *given)
 {
 	/* A unit that was restored counts as new when it starts again. */
 	bool first = m->control.started_at == 0 || managed_state(m) == UNIT_RESTORED;
@@ -354,7 +319,7 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	stuck_forget(m);
 	persist_follow(m, u.limits.cpu_period_usec);
 	if (first)
-		begin(m, rule, &a, &u.limits);
+		begin(m, &a, &u.limits);
 	control_restarted(&m->control, &u.limits, m->wake->now);
 	scope_started(m, a.active_enter_usec);
 	managed_read_totals(m);
@@ -366,7 +331,7 @@ void managed_start(struct managed *m, const struct policy_rule *rule, const stru
 	property_read_dropins(m);
 	if (managed_state(m) != UNIT_RESTORED && !m->hand_back.due) {
 		managed_set_reason(m, STATE_SIZING);
-		if (rule->mode != MODE_OFF)
+		if (managed_rule(m)->mode != MODE_OFF)
 			persist_baseline(m, &a);
 	}
 	unit_update_blocked(m);
@@ -408,13 +373,14 @@ static enum state_reason takes_away_reason(const struct managed *m)
 	}
 }
 
-void rule_apply(struct managed *m, const struct policy_rule *rule)
+void rule_apply(struct managed *m)
 {
+	const struct policy_rule *rule = managed_rule(m);
 	struct policy_rule old = m->control.rule;
 	bool back = managed_state(m) == UNIT_UNMANAGED;
 
 	if (m->control.started_at == 0 || back) {
-		release_end(m);
+		m->hand_back.due = false;
 		managed_set_reason(m, STATE_NO_CGROUP);
 		managed_reattach(m);
 		return;

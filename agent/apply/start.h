@@ -4,25 +4,22 @@
 #pragma once
 
 #include "policy/types/reason.h"
-#include <stdbool.h>
 
 struct arrival;
 struct managed;
-struct policy_rule;
+struct plan;
+struct unit_table;
 
-/* Opens its cgroup and begins or goes on. On failure its reason says why. */
-void managed_start(struct managed *m, const struct policy_rule *rule, const struct arrival *a);
+/* Opens its cgroup and begins or goes on, by managed_rule(). On failure its reason says why. */
+void managed_start(struct managed *m, const struct arrival *a);
 /* Forgets that it was managed: the next attach begins with the limits that it finds. */
 void managed_reattach(struct managed *m);
 /* The limits in the cgroup become the held limits. */
 void managed_adopt_limits(struct managed *m);
-/* Applies rule to one entry. */
-void rule_apply(struct managed *m, const struct policy_rule *rule);
+/* Its rule, managed_rule(), is another one, or may be. */
+void rule_apply(struct managed *m);
 
 /* Startup boost: more CPU until a container is ready. */
-
-struct plan;
-struct unit_table;
 
 /* The API server has reported a change of it. */
 void boost_changed(struct managed *m);
@@ -39,11 +36,5 @@ void boost_forget(struct managed *m);
 void unit_update_blocked(struct managed *m);
 /* Hands a unit back. Tried again until it succeeds. */
 void lifecycle_release(struct managed *m, enum state_reason why);
-/* A try failed: the next one is not before next_at. reported: its failure is in the journal. */
-void release_tried(struct managed *m, bool reported, usec_t next_at);
-/* It was handed back. */
-void release_done(struct managed *m);
-/* Nothing new is written until then. */
-void release_settle(struct managed *m, usec_t until);
 /* vscaled stops: up to what the pod's spec holds; memory of units to the original. */
 void release_stopping(struct unit_table *t);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* External writes: limit files, reloads of PID 1, and what systemd reports that it stores. */
-
 #include "agent/drift/drift_events.h"
 #include "agent/apply/apply.h"
 #include "agent/apply/pod_level.h"
@@ -119,11 +118,9 @@ static bool reloaded(const struct managed *m)
 /* In millicores, so that a period that changed along with its quota is no change. */
 static struct drift_facts facts_cpu(const struct managed *m, const struct limits *seen)
 {
-	const struct limits *k = &m->control.kernel;
-
 	return (struct drift_facts){
-		.expected = cpu_milli_of(k->cpu_quota_usec, k->cpu_period_usec),
-		.observed = cpu_milli_of(seen->cpu_quota_usec, seen->cpu_period_usec),
+		.expected = limit_amount(&m->control.kernel, RESOURCE_CPU),
+		.observed = limit_amount(seen, RESOURCE_CPU),
 		.property = props_milli(&m->properties.sent),
 		.stored = props_milli(&m->properties.stored),
 		.has_property = m->properties.sent_mask & UNIT_PROP_CPU_QUOTA,
@@ -297,12 +294,10 @@ static void adopt(struct external_write *l, enum resource r, const struct drift_
 {
 	struct managed *m = l->unit;
 	struct limits found = with_only(m, r, &l->seen);
-	uint32_t bits =
-		r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH;
 
 	message_drift(m, r, f, EVENT_DRIFT_ADOPTED, NULL);
 	control_adopt(&m->control, &found, r, &l->x);
-	property_take_over(m, bits);
+	property_take_over(m, props_of_resource(r));
 	property_read_dropins(m);
 	persist_adopted(m, r);
 	yield_to(l, r);
@@ -353,7 +348,7 @@ static void reassert(struct external_write *l, enum resource r, const struct dri
 	if (!own_echo || m->pod != NULL)
 		m->table->tally->reverted[writer]++;
 	if (!own_echo) {
-		drift_count_replaced(m, r);
+		m->drift.replaced[r]++;
 		message_drift(m, r, f, EVENT_DRIFT_REASSERTED, by);
 	}
 	if (r == RESOURCE_MEMORY && keeps_headroom(m, &l->held))
@@ -423,7 +418,7 @@ static bool ask(struct managed *m, const struct limits *seen)
 	if (managed_call_pending(m))
 		return true;
 	if (!m->drift.stored_asked)
-		drift_note_asked(m, m->pid1->port.get(m->pid1->port.ctx, m->unit) == 0);
+		m->drift.stored_asked = m->pid1->port.get(m->pid1->port.bus, m->unit) == 0;
 	return m->drift.stored_asked;
 }
 
@@ -467,19 +462,13 @@ static void resolve_all(struct external_write *l)
 			resolve_one(l, r);
 }
 
-/* A lower memory.max was replaced before its writer was known. */
-static bool replaced_early(const struct managed *m)
-{
-	return m->drift.early != DRIFT_EARLY_NONE;
-}
-
 /* A memory.max that was replaced early counts as found in the file. */
 static void fill_found(struct external_write *l, const struct limits *files)
 {
 	const struct managed *m = l->unit;
 
 	l->held = l->seen = *files;
-	if (!replaced_early(m) || files->mem_max != m->control.kernel.mem_max)
+	if (m->drift.early == DRIFT_EARLY_NONE || files->mem_max != m->control.kernel.mem_max)
 		return;
 	l->seen.mem_max = m->drift.found_max;
 	l->was_stored = m->drift.early == DRIFT_EARLY_REPLACED_STORED;
@@ -506,7 +495,8 @@ static void resolve_laws(struct managed *m, enum answer answer, struct plan *pla
 		return;
 	unit_fill_absent(m, &u);
 	oom_lowered(m, m, u.limits.mem_max);
-	runtime_wrote(m, replaced_early(m) ? m->drift.found_max : u.limits.mem_max);
+	runtime_wrote(m,
+		      m->drift.early != DRIFT_EARLY_NONE ? m->drift.found_max : u.limits.mem_max);
 	drift_high(m, &u.limits);
 	node_memory_for(m); /* before the context: growth meanwhile is raised for, too */
 	l.x = daemon_context(m->table, plan);
@@ -558,23 +548,23 @@ static void drift_resolve_unit(struct managed *m, enum answer answer, struct pla
 static void on_watch_event(void *ctx, const struct cg_watch_event *e)
 {
 	struct unit_table *t = ctx;
-	struct managed *m;
+	struct managed *of;
 
 	if (e->what == CG_WATCH_OVERFLOW) {
-		for (size_t i = 0; i < t->count; i++)
-			drift_request_check(t->items[i]);
+		UNITS_FOREACH (m, t)
+			drift_request_check(m);
 		pods_scan_again(t->pods);
 		return;
 	}
 	if (pods_watch_event(t->pods, e))
 		return;
-	m = managed_by_cookie(t, e->cookie);
-	if (m == NULL)
+	of = managed_by_cookie(t, e->cookie);
+	if (of == NULL)
 		return;
 	if (e->what == CG_WATCH_LIMIT)
-		drift_request_check(m);
+		drift_request_check(of);
 	else
-		managed_check_levels(m);
+		managed_check_levels(of);
 }
 
 static int on_watch(sd_event_source *, int, uint32_t, void *userdata)
@@ -611,10 +601,11 @@ void drift_check(struct unit_table *t)
 	struct plan plan;
 
 	plan_begin(t, &plan);
-	for (size_t i = 0; i < t->count; i++) {
-		struct managed *m = t->items[i];
+	UNITS_FOREACH (m, t) {
+		bool due = m->drift.check_due && m->cgroup.cg != NULL;
 
-		if (drift_take_check(m) && m->cgroup.cg != NULL)
+		m->drift.check_due = false;
+		if (due)
 			drift_resolve_unit(m, NOT_ASKED, &plan);
 	}
 	plan_apply(t, &plan);
@@ -680,7 +671,7 @@ void drift_got(void *ctx, const char *unit, int error, const struct unit_props *
 	daemon_wake(t->wake);
 	if (m == NULL)
 		return;
-	drift_note_answered(m);
+	m->drift.stored_asked = false;
 	if (error == 0)
 		property_stored(m, stored);
 	if (error == 0 && m->properties.stored_guessed)
@@ -690,36 +681,31 @@ void drift_got(void *ctx, const char *unit, int error, const struct unit_props *
 		property_check_stored(m);
 }
 
-/* Units are requested with the next list; the scopes of pods are in no list. */
-static void ask_pod(struct managed *m)
-{
-	const struct unit_port *port = &m->pid1->port;
-
-	if (m->pod != NULL && m->unit != NULL && m->cgroup.cg != NULL && m->originals.touched)
-		drift_note_asked(m, port->get(port->ctx, m->unit) == 0);
-}
-
 void drift_reloading(void *ctx, bool active)
 {
 	struct unit_table *t = ctx;
+	const struct unit_port *port = &t->pid1->port;
 
 	daemon_wake(t->wake);
-	pid1_reload(t->pid1, active, t->wake->now);
+	t->pid1->reloading = active;
 	if (active)
 		return;
-	for (size_t i = 0; i < t->count; i++) {
-		drift_request_check(t->items[i]);
-		property_reloaded(t->items[i]);
-		property_read_dropins(t->items[i]);
-		ask_pod(t->items[i]);
+	t->pid1->reload_ended = t->wake->now;
+	UNITS_FOREACH (m, t) {
+		drift_request_check(m);
+		property_reloaded(m);
+		property_read_dropins(m);
+		/* Units are requested with the next list; the scopes of pods are in no list. */
+		if (m->pod != NULL && m->unit != NULL && m->cgroup.cg != NULL &&
+		    m->originals.touched)
+			m->drift.stored_asked |= port->get(port->bus, m->unit) == 0;
 	}
 	drift_check(t);
-	pid1_need_list(t->pid1);
+	t->pid1->list_due = true;
 }
 
 void drift_stored(struct managed *m, const struct unit_props *stored)
 {
-
 	/* Requested before the last call was answered: out of date. */
 	if (managed_call_pending(m) || m->drift.stored_asked ||
 	    m->properties.set_done_at >= m->pid1->list_asked_at)

@@ -7,7 +7,6 @@
 #include <stdbool.h>
 
 struct managed;
-
 struct unit_props;
 struct unit_table;
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Set-up, timers, signals, reload and stop. */
-
 #include "agent/loop/loop.h"
 #include "agent/apply/properties.h"
 #include "agent/apply/start.h"
@@ -27,7 +26,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
-#include <time.h>
 #include <unistd.h>
 
 /* --- the state folder and the control socket */
@@ -46,21 +44,17 @@ static int directory_open(const char *path, int *ret)
 	return 0;
 }
 
-/* The pid is the node's only where the process is not in a pod. */
-static void holder_text(const struct host *host, char ret[LOCK_HOLDER_MAX])
+/* holder: its room. The pid is the node's only where the process is not in a pod. */
+static struct lock_place lock_place(const struct daemon *d, char holder[LOCK_HOLDER_MAX])
 {
-	if (host->own_pod[0] != '\0')
-		snprintf(ret, LOCK_HOLDER_MAX, "the vscaled of pod %.60s/%.60s",
-			 host->own_namespace, host->own_pod);
+	if (d->host.own_pod[0] != '\0')
+		snprintf(holder, LOCK_HOLDER_MAX, "the vscaled of pod %.60s/%.60s",
+			 d->host.own_namespace, d->host.own_pod);
 	else
-		snprintf(ret, LOCK_HOLDER_MAX, "vscaled, process %d of the host", (int)getpid());
-}
-
-static struct lock_place lock_place(const struct config *config, const char *holder)
-{
+		snprintf(holder, LOCK_HOLDER_MAX, "vscaled, process %d of the host", (int)getpid());
 	return (struct lock_place){
-		.state_directory = config->paths.state_dir,
-		.runtime_directory = config->paths.runtime_dir,
+		.state_directory = d->config.paths.state_dir,
+		.runtime_directory = d->config.paths.runtime_dir,
 		.holder = holder,
 	};
 }
@@ -69,7 +63,7 @@ static struct lock_place lock_place(const struct config *config, const char *hol
 static int folders_start(struct folders *f, struct daemon *d)
 {
 	char holder[LOCK_HOLDER_MAX], other[LOCK_HOLDER_MAX], what[LOCK_HOLDER_MAX + 64];
-	struct lock_place at;
+	const struct lock_place at = lock_place(d, holder);
 	int fd = -1, r = directory_open(d->config.paths.state_dir, &fd);
 
 	if (r < 0) {
@@ -78,8 +72,6 @@ static int folders_start(struct folders *f, struct daemon *d)
 		return r;
 	}
 	persist_use_folder(&d->records, fd);
-	holder_text(&d->host, holder);
-	at = lock_place(&d->config, holder);
 	r = lock_take(&at, &f->lock, other);
 	if (r == -EWOULDBLOCK) {
 		snprintf(what, sizeof what, "this node is already managed by %s", other);
@@ -114,7 +106,7 @@ int folders_save_beside(struct daemon *d)
 	/* Without the thread the loop waits for the disk. */
 	if (saver_start(&d->records.saver) < 0)
 		return 0;
-	return sd_event_add_io(d->wake.event, NULL, saver_fd(&d->records.saver), EPOLLIN, on_saved,
+	return sd_event_add_io(d->wake.event, NULL, d->records.saver.event_fd, EPOLLIN, on_saved,
 			       d);
 }
 
@@ -154,12 +146,9 @@ static void cannot(const struct daemon *d, struct reported_error *t, const char 
 static void check_lock(struct folders *f, struct daemon *d)
 {
 	char holder[LOCK_HOLDER_MAX], other[LOCK_HOLDER_MAX], what[LOCK_HOLDER_MAX + 64];
-	struct lock_place at;
-	int r;
+	const struct lock_place at = lock_place(d, holder);
+	int r = lock_check(&at, &f->lock, other);
 
-	holder_text(&d->host, holder);
-	at = lock_place(&d->config, holder);
-	r = lock_check(&at, &f->lock, other);
 	f->reopen_due |= r == LOCK_RETAKEN;
 	if (r >= 0 && !f->reopen_due) {
 		f->lock_reported.error = 0;
@@ -200,10 +189,10 @@ static void check_socket(struct folders *f, const struct daemon *d, struct serve
 }
 
 /* Takes the lock and opens the control socket again when another process removed their files. */
-static void folders_check(struct folders *f, struct daemon *d, struct serve *s)
+static void folders_check(struct loop *l)
 {
-	check_lock(f, d);
-	check_socket(f, d, s);
+	check_lock(&l->folders, &l->daemon);
+	check_socket(&l->folders, &l->daemon, &l->serve);
 }
 
 /* --- the configuration */
@@ -261,6 +250,7 @@ void reload_config(struct reload *reload)
 	char later[256];
 	int r;
 
+	daemon_wake(&d->wake);
 	/* Type=notify-reload wants the time; it does no harm with Type=notify. */
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, daemon_clock());
 	r = annotation_load_config(reload->source.path, &fresh, &errors);
@@ -291,10 +281,7 @@ void reload_config(struct reload *reload)
 
 static void on_config_changed(void *ctx)
 {
-	struct reload *reload = ctx;
-
-	daemon_wake(&reload->daemon->wake);
-	reload_config(reload);
+	reload_config(ctx);
 }
 
 /* Reads it again when a kubelet replaces it. */
@@ -350,7 +337,7 @@ static void tick_unsupported(struct loop *l)
 	bool review = review_due(l);
 
 	if (review)
-		folders_check(&l->folders, &l->daemon, &l->serve);
+		folders_check(l);
 	if (l->cluster != NULL)
 		cluster_tick(l->cluster, review);
 }
@@ -361,7 +348,7 @@ void loop_tick(struct loop *l)
 	bool review;
 
 	daemon_wake(&d->wake);
-	wake_ticked(&d->wake);
+	d->wake.ticked_at = d->wake.now;
 	if (d->host.unsupported != NULL) {
 		tick_unsupported(l);
 		return;
@@ -378,10 +365,10 @@ void loop_tick(struct loop *l)
 	tick(&d->units, review);
 	message_waiting(&d->units);
 	if (review) {
-		folders_check(&l->folders, d, &l->serve);
+		folders_check(l);
 		persist_baselines(&d->records);
 		units_forget(&d->units);
-		pid1_need_list(&d->pid1);
+		d->pid1.list_due = true;
 	}
 	if (d->pid1.list_due)
 		units_request_list(&d->units);
@@ -398,9 +385,9 @@ static int on_tick(sd_event_source *s, uint64_t due, void *userdata)
 	usec_t interval = MIN(d->config.clocks.reflex_usec, d->config.clocks.sample_usec);
 	usec_t lag, begin = daemon_clock(), pause;
 
-	wake_due(&d->wake, due);
+	d->wake.due = due;
 	loop_tick(l);
-	wake_due(&d->wake, 0);
+	d->wake.due = 0;
 	/* On a machine that is too slow for its clock, other event sources are served, too. */
 	pause = MAX(interval / 2, daemon_clock() - begin + interval / 10);
 	/* As of the wake-up, whatever was done since; a long tick makes the next one late. */
@@ -439,7 +426,7 @@ static int unsupported_host(struct daemon *d)
 		message_unsupported(why, hint, 0);
 		return -ENOTSUP;
 	}
-	host_set_unsupported(&d->host, words[d->host.cg.mode]);
+	d->host.unsupported = words[d->host.cg.mode];
 	event_tell(EVENT_NODE_UNSUPPORTED, .detail = why, .hint = hint);
 	return 0;
 }
@@ -450,8 +437,10 @@ static int host_start(struct loop *l, const struct loop_options *o)
 	const char *named = o->cgroup_root ? o->cgroup_root : d->config.paths.cgroup_root;
 	/* The usual place is searched for, so that a hybrid host is reported as such. */
 	const char *root = strcmp(named, CGROUP_ROOT) == 0 ? NULL : named;
-	int r = host_discover(&d->host, root, o->trust_root, o->mode);
+	int r = cg_discover(root, o->trust_root, &d->host.cg);
 
+	if (o->mode != CG_MODE_NONE)
+		d->host.cg.mode = o->mode;
 	if (r == 0 && d->host.cg.mode != CG_MODE_UNIFIED)
 		return unsupported_host(d);
 	if (r < 0) {
@@ -466,7 +455,8 @@ static int host_start(struct loop *l, const struct loop_options *o)
 	if (r < 0)
 		return r;
 	if (d->config.kubernetes.cgroup_prefix != NULL)
-		host_set_kubelet_root(&d->host, d->config.kubernetes.cgroup_prefix);
+		snprintf(d->host.kubelet_root, sizeof d->host.kubelet_root, "%s",
+			 d->config.kubernetes.cgroup_prefix);
 	node_memory_start(&d->memory, o->proc_root);
 	return 0;
 }
@@ -505,7 +495,6 @@ static int on_hangup(sd_event_source *, const struct signalfd_siginfo *, void *u
 {
 	struct loop *l = userdata;
 
-	daemon_wake(&l->daemon.wake);
 	reload_config(&l->reload);
 	return 0;
 }
@@ -634,10 +623,18 @@ static void parts_init(struct daemon *d)
 		.pods = &d->pods,
 		.on_memory_event = tick_unit,
 	};
+	d->memory =
+		(struct node_memory){.units = &d->units, .fd = -1, .to = {LIMIT_MAX, LIMIT_MAX}};
 	persist_init(&d->records, &d->units);
-	node_memory_init(&d->memory, &d->units);
 	d->reader.units = &d->units;
-	pods_init(&d->pods, &d->units);
+	d->pods = (struct pods){
+		.units = &d->units,
+		.wake = &d->wake,
+		.config = &d->config,
+		.host = &d->host,
+		.inotify = &d->inotify,
+		.records = &d->records,
+	};
 }
 
 static struct loop *loop_alloc(const struct loop_options *o)
@@ -650,8 +647,12 @@ static struct loop *loop_alloc(const struct loop_options *o)
 	d = &l->daemon;
 	host_init(&d->host);
 	parts_init(d);
-	wake_init(&d->wake, &d->units, &d->log, o->clock != NULL ? o->clock : daemon_host_clock,
-		  o->clock_ctx);
+	d->wake = (struct wakeup){
+		.units = &d->units,
+		.log = &d->log,
+		.clock = o->clock != NULL ? o->clock : daemon_host_clock,
+		.clock_ctx = o->clock_ctx,
+	};
 	l->folders.lock = (struct lock)LOCK_NONE;
 	l->reload.daemon = d;
 	l->hand_back.units = &d->units;
@@ -737,7 +738,7 @@ static void daemon_drop(struct daemon *d)
 	recorder_stop(&d->units);
 	managed_free_all(&d->units);
 	reader_stop(&d->reader);
-	inotify_close(&d->inotify);
+	cg_watch_free(d->inotify.watch);
 	node_memory_stop(&d->memory);
 	event_log_use(NULL);
 }

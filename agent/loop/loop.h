@@ -37,9 +37,6 @@ struct daemon {
 
 /* The state folder and the control socket, which other processes may remove. */
 
-struct daemon;
-struct serve;
-
 /* An error that was reported; 0: all is well. */
 struct reported_error {
 	int error;

@@ -80,8 +80,8 @@ static bool visit_one(struct managed *m, struct usage *u, visit_fn *visit, struc
 	return plan->count > before && plan_raise(m->table, plan, before);
 }
 
-/* Raises that the plan has already are written first. Every entry that has laws is visited once.
- * Raises are written at once, the plan keeps the rest. True: there were raises. */
+/* Every entry that has laws is visited once. Raises are written at once, the plan keeps the rest.
+ * True: there were raises. */
 static bool sweep_units(struct unit_table *t, enum reader_clock clock, visit_fn *visit,
 			struct plan *plan)
 {
@@ -89,8 +89,7 @@ static bool sweep_units(struct unit_table *t, enum reader_clock clock, visit_fn 
 	bool raised = plan->count > 0 && plan_raise(t, plan, 0);
 
 	reader_begin(t->reader, clock);
-	for (size_t i = 0; i < t->count; i++) {
-		struct managed *m = t->items[i];
+	UNITS_FOREACH (m, t) {
 		struct usage u = {0};
 
 		m->sweep.deferred = false;
@@ -101,8 +100,7 @@ static bool sweep_units(struct unit_table *t, enum reader_clock clock, visit_fn 
 		else
 			keep_first(m, &u);
 	}
-	for (size_t i = 0; i < t->count; i++) {
-		struct managed *m = t->items[i];
+	UNITS_FOREACH (m, t) {
 		struct usage u = kept_first(m);
 
 		if (m->sweep.deferred)
@@ -137,11 +135,10 @@ static void report_states_of(struct managed *m)
 	}
 }
 
-/* Reports kills and ceilings in the journal. */
 static void report_states(struct unit_table *t)
 {
-	for (size_t i = 0; i < t->count; i++)
-		report_states_of(t->items[i]);
+	UNITS_FOREACH (m, t)
+		report_states_of(m);
 }
 
 /* --- the passes between two samples: on the reflex clock, and after an event of memory.events.
@@ -227,9 +224,9 @@ void tick_reflex(struct unit_table *t)
 	boost_update(t, &plan);
 	node_memory_expect(t->memory, true);
 	moved = sweep_units(t, READER_REFLEX, reflex_on_clock, &plan);
-	for (size_t i = 0; i < t->count; i++)
-		if (t->items[i]->sweep.events_muted)
-			unmute(t->items[i]);
+	UNITS_FOREACH (m, t)
+		if (m->sweep.events_muted)
+			unmute(m);
 	take_back_unused(t, &plan);
 	counters_took(&t->tally->scan[SCAN_REFLEX], daemon_clock() - begin);
 	moved |= plan.count > 0;
@@ -271,7 +268,6 @@ void tick_unit(struct managed *m)
 
 /* Beside the CPU counters, which are read first. */
 #define SAMPLE_USAGE (USAGE_MEM | USAGE_MEM_PEAK | USAGE_MEM_EVENTS | USAGE_PSI_CPU | USAGE_PSI_MEM)
-#define LIMIT_USAGE  (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
 
 static bool new_limit(const struct managed *m, enum resource r, uint64_t seen)
 {
@@ -312,24 +308,23 @@ static int read_sample(struct managed *m, bool limits, const struct usage *first
 	bool known = c->last_at != 0 && !m->drift.check_due && !m->drift.stored_asked &&
 		     !managed_call_pending(m);
 	struct usage u = *first, rest = {0}, stat = {0};
-	int r = reader_read(m, SAMPLE_USAGE | (limits || !known ? LIMIT_USAGE : 0), 0, &rest);
+	int r = reader_read(m, SAMPLE_USAGE | (limits || !known ? LIMITS_USAGE : 0), 0, &rest);
 
 	if (r < 0)
 		return r;
 	usage_merge(&u, &rest);
 	if (!limits && known) {
 		u.limits = c->kernel;
-		u.have |= c->last.have & LIMIT_USAGE;
+		u.have |= c->last.have & LIMITS_USAGE;
 	}
-	stat.limits = u.limits;
 	if (control_stat_stands(c, &u)) {
-		stat.have = USAGE_MEM_STAT;
-		stat.stat = c->last.stat;
+		u.have |= USAGE_MEM_STAT;
+		u.stat = c->last.stat;
 	} else {
 		r = reader_read(m, USAGE_MEM_STAT, 0, &stat);
 		stat.limits = u.limits;
+		usage_merge(&u, &stat);
 	}
-	usage_merge(&u, &stat);
 	*ret = u;
 	return r;
 }
@@ -389,24 +384,15 @@ static void review_all(struct unit_table *t, struct plan *plan)
 {
 	struct control_context x = daemon_context(t, plan);
 
-	for (size_t i = 0; i < t->count; i++) {
-		managed_check_levels(t->items[i]);
-		if (!managed_has_laws(t->items[i]))
+	UNITS_FOREACH (m, t) {
+		managed_check_levels(m);
+		if (!managed_has_laws(m))
 			continue;
-		if (t->items[i]->pod != NULL)
-			control_set_containers(&t->items[i]->control,
-					       recommended(t->items[i]->pod));
-		recorded_call(t->items[i], &(struct flight_input){.kind = FLIGHT_REVIEW}, &x);
-		count_blocked(t->items[i]);
+		if (m->pod != NULL)
+			control_set_containers(&m->control, recommended(m->pod));
+		recorded_call(m, &(struct flight_input){.kind = FLIGHT_REVIEW}, &x);
+		count_blocked(m);
 	}
-}
-
-/* The limit files of a level appear without an event. */
-static void check_levels(struct unit_table *t)
-{
-	for (size_t i = 0; i < t->count; i++)
-		if (t->items[i]->cgroup.cg != NULL && cg_levels_due(t->items[i]->cgroup.cg))
-			managed_check_levels(t->items[i]);
 }
 
 void tick(struct unit_table *t, bool review)
@@ -414,7 +400,10 @@ void tick(struct unit_table *t, bool review)
 	struct plan plan;
 	usec_t begin = daemon_clock();
 
-	check_levels(t);
+	/* The limit files of a level appear without an event. */
+	UNITS_FOREACH (m, t)
+		if (m->cgroup.cg != NULL && cg_levels_due(m->cgroup.cg))
+			managed_check_levels(m);
 	plan_begin(t, &plan);
 	boost_update(t, &plan);
 	node_memory_expect(t->memory, false);

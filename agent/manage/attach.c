@@ -35,18 +35,10 @@ bool scope_is_of(const struct managed *m, const struct kube_container *c)
 }
 
 /* systemd reports the age of a unit; a container is at least as old as when it was first seen. */
-static usec_t age_of(const struct managed *m, usec_t active_enter_usec)
-{
-	usec_t monotonic = m->wake->started_monotonic + (m->wake->now - m->wake->started_at);
-
-	return m->kind == UNIT_KIND_UNIT && monotonic > active_enter_usec
-		       ? monotonic - active_enter_usec
-		       : 0;
-}
-
 void scope_started(struct managed *m, usec_t active_enter_usec)
 {
-	usec_t age = age_of(m, active_enter_usec);
+	usec_t monotonic = m->wake->started_monotonic + (m->wake->now - m->wake->started_at);
+	usec_t age = m->kind == UNIT_KIND_UNIT ? sub_sat(monotonic, active_enter_usec) : 0;
 
 	m->cgroup.created_by = m->wake->now + UNIT_CREATING_USEC - MIN(age, UNIT_CREATING_USEC);
 }
@@ -81,8 +73,6 @@ bool scope_out_of_reach(const struct pid1 *pid1, const char *path)
 	return pid1->absent && kubepods_parse(path, &name) == 0 && name.unit[0] != '\0';
 }
 
-#define LIMITS_USAGE (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
-
 static int on_memory_events(sd_event_source *, int, uint32_t, void *userdata)
 {
 	struct managed *m = userdata;
@@ -108,7 +98,7 @@ void managed_read_totals(struct managed *m)
 {
 	struct usage u = {0};
 
-	if (m->kind != UNIT_KIND_CONTAINER || m->history_key == NULL)
+	if (m->kind != UNIT_KIND_CONTAINER)
 		return;
 	if (m->control.last_at != 0) {
 		free(STEAL(m->cgroup.unsampled));
@@ -136,7 +126,7 @@ static void count_end(struct managed *m)
 	const struct usage *last = m->control.last_at != 0 ? &m->control.last : m->cgroup.unsampled;
 	struct usage u = {0};
 
-	if (m->kind != UNIT_KIND_CONTAINER || m->history_key == NULL)
+	if (m->kind != UNIT_KIND_CONTAINER)
 		return;
 	if (cg_read(m->cgroup.cg, TOTAL_USAGE, &u) == 0 && last != NULL)
 		u.limits = last->limits;
@@ -248,7 +238,7 @@ void managed_detach(struct managed *m)
 void managed_check_again(struct managed *m)
 {
 	if (m->kind == UNIT_KIND_UNIT)
-		pid1_need_list(m->pid1);
+		m->pid1->list_due = true;
 	else
 		m->pod->scan = true;
 }
@@ -266,7 +256,7 @@ void managed_lost(struct managed *m)
 	/* A waiting call would be sent for a successor of the same name, while that one is
 	 * created. */
 	if (m->unit != NULL && port->forget != NULL)
-		port->forget(port->ctx, m->unit);
+		port->forget(port->bus, m->unit);
 	m->cgroup.lost_at = m->wake->now;
 	control_lost(&m->control, m->wake->now);
 	if (managed_state(m) == UNIT_MANAGED || managed_state(m) == UNIT_GAVE_WAY) {

@@ -11,24 +11,6 @@ void drift_request_check(struct managed *m)
 	m->drift.check_due = true;
 }
 
-bool drift_take_check(struct managed *m)
-{
-	bool due = m->drift.check_due;
-
-	m->drift.check_due = false;
-	return due;
-}
-
-void drift_note_asked(struct managed *m, bool asked)
-{
-	m->drift.stored_asked |= asked;
-}
-
-void drift_note_answered(struct managed *m)
-{
-	m->drift.stored_asked = false;
-}
-
 void drift_replaced_early(struct managed *m, uint64_t found)
 {
 	const struct managed_properties *p = &m->properties;
@@ -48,21 +30,17 @@ void drift_end_early(struct managed *m)
 
 static const struct drift_memory no_writes;
 
-/* Most units never see an external write. Without memory for the first one it is not counted. */
-static void keep_writes(struct managed *m, enum resource r, const struct drift_memory *w)
-{
-	if (m->drift.writers == NULL && memcmp(w, &no_writes, sizeof *w) != 0)
-		m->drift.writers = calloc(RESOURCE_COUNT, sizeof *w);
-	if (m->drift.writers != NULL)
-		m->drift.writers[r] = *w;
-}
-
 enum drift_action drift_decide(struct managed *m, enum resource r, const struct drift_facts *f)
 {
 	struct drift_memory w = m->drift.writers != NULL ? m->drift.writers[r] : no_writes;
 	enum drift_action action = drift_classify(&m->config->tuning.common, &w, f, m->wake->now);
 
-	keep_writes(m, r, &w);
+	/* Most units never see an external write. Without memory for the first one it is not
+	 * counted. */
+	if (m->drift.writers == NULL && memcmp(&w, &no_writes, sizeof w) != 0)
+		m->drift.writers = calloc(RESOURCE_COUNT, sizeof w);
+	if (m->drift.writers != NULL)
+		m->drift.writers[r] = w;
 	return action;
 }
 
@@ -71,11 +49,6 @@ uint32_t drift_recent(const struct managed *m, enum resource r)
 	return m->drift.writers != NULL
 		       ? drift_count(&m->config->tuning.common, &m->drift.writers[r], m->wake->now)
 		       : 0;
-}
-
-void drift_count_replaced(struct managed *m, enum resource r)
-{
-	m->drift.replaced[r]++;
 }
 
 void drift_forget_writer(struct managed *m, enum resource r)

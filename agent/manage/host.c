@@ -39,15 +39,6 @@ void host_init(struct host *h)
 	read_own_pod(h);
 }
 
-int host_discover(struct host *h, const char *root, bool trust_root, enum cg_mode mode)
-{
-	int r = cg_discover(root, trust_root, &h->cg);
-
-	if (mode != CG_MODE_NONE)
-		h->cg.mode = mode;
-	return r;
-}
-
 int host_open(struct host *h)
 {
 	h->root = open(h->cg.mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -66,27 +57,7 @@ void host_close(struct host *h)
 	h->root = -1;
 }
 
-void host_set_kubelet_root(struct host *h, const char *path)
-{
-	snprintf(h->kubelet_root, sizeof h->kubelet_root, "%s", path);
-}
-
 int host_find_pod(const struct host *h, const char *uid, char ret[static KUBEPODS_PATH_MAX])
 {
 	return kubepods_find_pod(h->root, h->kubelet_root, uid, ret, KUBEPODS_PATH_MAX);
-}
-
-void host_set_unsupported(struct host *h, const char *why)
-{
-	h->unsupported = why;
-}
-
-void host_set_name_wrong(struct host *h, bool wrong)
-{
-	h->name_wrong = wrong;
-}
-
-void host_set_cpu_manager(struct host *h, bool active)
-{
-	h->cpu_manager = active;
 }

@@ -14,7 +14,7 @@ struct host {
 	int root; /* cgroup root; -1: not open */
 	/* The kubelet's root below it, as configured or found; "": the same. */
 	char kubelet_root[KUBEPODS_PATH_MAX];
-	const char *unsupported; /* why nothing here can be managed, in a few words; NULL: it can */
+	const char *unsupported; /* why nothing here can be managed, static text; NULL: it can */
 	/* Of vscaled itself: never managed, nor are its parents. "": it runs in no pod. */
 	char own_cgroup[256];
 	char own_namespace[64], own_pod[256];
@@ -25,15 +25,8 @@ struct host {
 
 /* Reads which cgroup and pod vscaled itself runs in; no root is open. */
 void host_init(struct host *h);
-/* Finds the tree of cgroups: cg_discover(). mode: the one to assume, CG_MODE_NONE: as found. */
-int host_discover(struct host *h, const char *root, bool trust_root, enum cg_mode mode);
 /* Opens the root, and counts the CPUs. */
 int host_open(struct host *h);
 void host_close(struct host *h);
-void host_set_kubelet_root(struct host *h, const char *path);
 /* Has the pod a cgroup here? uid: the one in cgroup names. kubepods_find_pod(). */
 int host_find_pod(const struct host *h, const char *uid, char ret[static KUBEPODS_PATH_MAX]);
-/* why: static text. */
-void host_set_unsupported(struct host *h, const char *why);
-void host_set_name_wrong(struct host *h, bool wrong);
-void host_set_cpu_manager(struct host *h, bool active);

@@ -31,7 +31,7 @@ struct managed {
 	char *key;         /* of its originals: "unit:NAME", "pod:UID/CONTAINER", "pod:UID" */
 	char *history_key; /* "unit:NAME", "NS/KIND/WORKLOAD/CONTAINER"; NULL: it has no history */
 	struct pod *pod;   /* of a container or pod level; NULL: a unit */
-	struct baseline *record; /* of its originals; NULL: none. Written by persist.c */
+	struct baseline *record; /* of its originals; NULL: none */
 
 	enum unit_kind kind;
 	enum state_reason reason; /* of its state: managed_set_reason() */
@@ -119,6 +119,9 @@ struct unit_table {
 	void (*on_memory_event)(struct managed *m); /* memory.events of m had an event */
 };
 
+/* Every entry of the table; none may be added or removed meanwhile. */
+#define UNITS_FOREACH(m, t) ITEMS_FOREACH (m, (t)->items, (t)->count)
+
 void managed_set_reason(struct managed *m, enum state_reason reason);
 enum unit_state managed_state(const struct managed *m);
 /* What is shown: pause, mistakes and the end of its pod come before its own. */
@@ -133,6 +136,8 @@ struct managed *managed_by_id(const struct unit_table *t, uint32_t id); /* NULL:
 uint64_t managed_cookie(const struct managed *m);
 struct managed *managed_by_cookie(const struct unit_table *t, uint64_t cookie); /* likewise */
 
+#define LIMITS_USAGE (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
+
 /* --- queries on one entry; nothing is changed */
 
 struct managed *managed_find(const struct unit_table *t, const char *name);
@@ -146,10 +151,13 @@ enum mode managed_mode(const struct managed *m);
 const char *managed_mode_name(const struct managed *m);
 /* Has PID 1 still to answer a property call by vscaled? */
 bool managed_call_pending(const struct managed *m);
-/* Which of its limits systemd stores as properties: UNIT_PROP_*. */
-uint32_t managed_props_mask(const struct managed *m);
 /* What systemd holds after these limits were set through it. */
 struct unit_props props_of_limits(const struct limits *l);
+/* The properties that hold its limits: UNIT_PROP_*. */
+static inline uint32_t props_of_resource(enum resource r)
+{
+	return r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH;
+}
 /* A pod level has no laws of its own: it follows its containers. */
 bool managed_has_laws(const struct managed *m);
 /* Does the kernel hold another value than the held limit? Managed resources only. */

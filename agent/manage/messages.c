@@ -14,6 +14,16 @@
 #include <stdio.h>
 #include <string.h>
 
+void message_add(char *text, size_t size, const char *format, ...)
+{
+	size_t used = strlen(text);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text + used, size - used, format, args);
+	va_end(args);
+}
+
 struct event_who message_who(const struct managed *m)
 {
 	const struct pod *p = m->pod;
@@ -165,21 +175,19 @@ void message_headroom(struct managed *m, uint64_t to)
 
 void message_ceiling(struct managed *m, enum resource r)
 {
-	uint64_t to = control_ceiling(&m->control, &m->config->tuning, r, m->host->cpu_milli);
-	uint64_t unratified = control_unratified(&m->control);
-	bool below = r == RESOURCE_MEMORY && unratified < to;
-	char ceiling[HUMAN_SIZE];
+	uint64_t ceiling = control_ceiling(&m->control, &m->config->tuning, r, m->host->cpu_milli);
+	uint64_t to = r == RESOURCE_CPU ? ceiling : MIN(ceiling, control_unratified(&m->control));
+	const char *why = to < ceiling ? blocked_reason_text(BLOCKED_UNRATIFIED) : NULL;
+	char text[HUMAN_SIZE];
 
-	event_tell(EVENT_CEILING_REACHED, .who = message_who(m), .resource = r,
-		   .to = below ? unratified : to,
+	event_tell(EVENT_CEILING_REACHED, .who = message_who(m), .resource = r, .to = to,
 		   .reason = r == RESOURCE_CPU ? REASON_THROTTLED : REASON_MEMORY_GROWTH,
-		   .detail = below ? blocked_reason_text(BLOCKED_UNRATIFIED) : NULL);
+		   .detail = why);
 	if (m->pod != NULL)
 		pod_warn(m->pod, "CeilingReached", "Resize", "%s needs more %s than %s: %s",
-			 pod_container_of(m), resource_names[r],
-			 human_amount(r, below ? unratified : to, ceiling),
-			 below ? blocked_reason_text(BLOCKED_UNRATIFIED)
-			       : "its ceiling (annotation, LimitRange, node or default)");
+			 pod_container_of(m), resource_names[r], human_amount(r, to, text),
+			 why != NULL ? why
+				     : "its ceiling (annotation, LimitRange, node or default)");
 }
 
 /* Growth is raised for when it would reach the limit within a second: for a longer time without a
@@ -193,7 +201,6 @@ void message_oom(struct managed *m, uint64_t kills)
 	     span[HUMAN_SIZE];
 	const char *by = m->reported.killed_by;
 	uint64_t limit = k->at != 0 ? k->limit : m->control.kernel.mem_max;
-	size_t n;
 
 	if (k->at != 0 && k->limit < k->held) {
 		snprintf(detail, sizeof detail,
@@ -205,10 +212,9 @@ void message_oom(struct managed *m, uint64_t kills)
 		limit = m->reported.killed_at;
 		snprintf(detail, sizeof detail, "for the memory of %s, not for its own limit", by);
 	}
-	n = strlen(detail);
 	if (k->at == m->wake->now && k->unseen_usec > LATE_USEC) {
-		snprintf(detail + n, sizeof detail - n, "%svscaled had not looked at it for %s",
-			 n > 0 ? "; " : "", human_span(k->unseen_usec, span));
+		message_add(detail, sizeof detail, "%svscaled had not looked at it for %s",
+			    detail[0] != '\0' ? "; " : "", human_span(k->unseen_usec, span));
 		m->table->tally->late_kills += kills;
 	}
 	event_tell(EVENT_OOM_KILL, .who = message_who(m), .from = limit,
@@ -251,8 +257,7 @@ void message_managed(struct managed *m)
 
 void message_waiting(struct unit_table *t)
 {
-	for (size_t i = 0; i < t->count; i++) {
-		struct managed *m = t->items[i];
+	UNITS_FOREACH (m, t) {
 		enum state_reason reason = managed_reason(m);
 		const struct state_row *row = &state_rows[reason];
 		char detail[256];
@@ -270,9 +275,7 @@ void message_waiting(struct unit_table *t)
 
 void message_unsaved_baseline(struct unit_table *t, int error)
 {
-	for (size_t i = 0; i < t->count; i++) {
-		struct managed *m = t->items[i];
-
+	UNITS_FOREACH (m, t) {
 		if (m->cgroup.cg == NULL || m->originals.saved || m->originals.unsaved_reported ||
 		    m->control.rule.mode == MODE_OFF)
 			continue;
@@ -346,17 +349,6 @@ void message_unsupported(const char *what, const char *hint, int error)
 
 /* --- memory that the node did not have for a unit: reported once for as long as that lasts --- */
 
-static void __attribute__((format(printf, 3, 4))) add(char *text, size_t size, const char *format,
-						      ...)
-{
-	size_t used = strlen(text);
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text + used, size - used, format, args);
-	va_end(args);
-}
-
 static const char *bytes(uint64_t value, char buf[static HUMAN_SIZE])
 {
 	return human_amount(RESOURCE_MEMORY, value, buf);
@@ -393,13 +385,13 @@ static void figures(const struct managed *m, char *text, size_t size)
 			 a, b);
 	else
 		snprintf(text, size, "%s available less %s reserve", a, b);
-	add(text, size, ", %s granted and not used yet", bytes(v->outstanding, a));
+	message_add(text, size, ", %s granted and not used yet", bytes(v->outstanding, a));
 	if (v->kept > 0)
-		add(text, size, ", %s kept for higher priority, such as %s", bytes(v->kept, a),
-		    name_of(m->table, v->kept_for));
+		message_add(text, size, ", %s kept for higher priority, such as %s",
+			    bytes(v->kept, a), name_of(m->table, v->kept_for));
 	if (v->holder_bytes > 0)
-		add(text, size, "; the largest unused grant is %s of %s", bytes(v->holder_bytes, a),
-		    name_of(m->table, v->holder));
+		message_add(text, size, "; the largest unused grant is %s of %s",
+			    bytes(v->holder_bytes, a), name_of(m->table, v->holder));
 }
 
 bool denied_text(const struct managed *m, char *ret, size_t size)

@@ -13,6 +13,9 @@ struct kube_pod;
 struct managed;
 struct unit_table;
 
+/* Adds to a text in a buffer of that size as much as fits. */
+void __attribute__((format(printf, 3, 4))) message_add(char *text, size_t size, const char *format,
+						       ...);
 /* Who: for event_tell(). */
 struct event_who message_who(const struct managed *m);
 struct event_who message_pod(const struct kube_pod *s);

@@ -28,16 +28,6 @@ static void report_unread(struct node_memory *n, int error)
 	n->reported = true;
 }
 
-void node_memory_init(struct node_memory *n, struct unit_table *units)
-{
-	*n = (struct node_memory){.units = units, .fd = -1, .to = {LIMIT_MAX, LIMIT_MAX}};
-}
-
-void node_memory_set_kubelet(struct node_memory *n)
-{
-	n->kubelet = true;
-}
-
 void node_memory_start(struct node_memory *n, const char *root)
 {
 	char path[PATH_MAX];
@@ -77,8 +67,8 @@ bool node_memory_is_open(const struct node_memory *n)
 void node_memory_forget(struct node_memory *n, uint32_t id)
 {
 	node_memory_close(n);
-	for (size_t i = 0; i < n->units->count; i++) {
-		struct ledger_verdict *v = &n->units->items[i]->control.denial.verdict;
+	UNITS_FOREACH (m, n->units) {
+		struct ledger_verdict *v = &m->control.denial.verdict;
 
 		if (v->kept_for == id)
 			v->kept_for = LEDGER_NO_ENTRY;

@@ -8,7 +8,7 @@
 struct managed;
 struct unit_table;
 
-/* Zeroed but for the descriptor: not counted. */
+/* Begins with the table, no descriptor and no figures of the kubelet: not counted. */
 struct node_memory {
 	struct unit_table *units;
 	int fd;          /* /proc/meminfo; -1: there is none */
@@ -28,9 +28,6 @@ struct node_memory {
 	struct ledger_node supply; /* with it */
 };
 
-void node_memory_init(struct node_memory *n, struct unit_table *units);
-/* There is a kubelet. */
-void node_memory_set_kubelet(struct node_memory *n);
 /* root NULL: the host's own. No file: growth is not counted, and that is reported. */
 void node_memory_start(struct node_memory *n, const char *root);
 void node_memory_stop(struct node_memory *n);

@@ -11,6 +11,11 @@
 #include "systemd/unit_props.h"
 #include <systemd/sd-event.h>
 
+/* Each item of an array of pointers. */
+#define ITEMS_FOREACH(x, array, length)                                                            \
+	for (__typeof__(*(array)) x, *x##_at = (array);                                            \
+	     (size_t)(x##_at - (array)) < (length) && (x = *x##_at, true); x##_at++)
+
 /* Not read by BPF. */
 #define READER_NO_SLOT UINT32_MAX
 
@@ -79,7 +84,7 @@ enum property_call {
 	PROPERTY_CALL_URGENT, /* before the calls that wait */
 };
 
-/* What systemd holds. Written by agent/apply (properties.c). */
+/* What systemd holds. Written by agent/apply. */
 struct managed_properties {
 	struct unit_props stored;   /* what systemd holds, as last reported */
 	struct unit_props sent;     /* what vscaled last asked systemd to hold */
@@ -94,13 +99,13 @@ struct managed_properties {
 	usec_t set_done_at; /* when the last call was answered */
 };
 
-/* Its originals are to be put back. Written by agent/apply (start.c). */
+/* Its originals are to be put back. Written by agent/apply (start.c) and agent/units. */
 struct managed_hand_back {
 	bool due;
-	bool done; /* the last release has ended: no value by vscaled was left */
-	bool reported;
+	bool done;     /* the last release has ended: no value by vscaled was left */
+	bool reported; /* a try failed, and that is in the journal */
 	enum state_reason why;
-	usec_t next_at;
+	usec_t next_at;        /* the next try is not before */
 	usec_t settling_until; /* nothing new is written until then */
 };
 
@@ -157,10 +162,10 @@ enum drift_early {
 	DRIFT_EARLY_REPLACED_STORED, /* systemd stored it then, or was asked to: systemd wrote it */
 };
 
-/* What external writers wrote. Written by agent/manage (drift_state.c). */
+/* What external writers wrote. Written by agent/manage (drift_state.c) and agent/drift. */
 struct managed_drift {
 	bool check_due;    /* a limit file was written */
-	bool stored_asked; /* systemd was asked what it stores */
+	bool stored_asked; /* systemd was asked what it stores, and its answer will come */
 	enum drift_early early;
 	uint64_t found_max;
 	struct drift_memory *writers; /* owned, RESOURCE_COUNT of them; NULL: no external write */

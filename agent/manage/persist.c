@@ -14,7 +14,6 @@
 #include "policy/base/base.h"
 #include "policy/control/control.h"
 #include "systemd/unit_dropin.h"
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -160,8 +159,7 @@ static bool mark_saved(struct records *r)
 {
 	bool more = false;
 
-	for (size_t i = 0; i < r->units->count; i++) {
-		struct managed *m = r->units->items[i];
+	UNITS_FOREACH (m, r->units) {
 		bool before = m->originals.saved;
 
 		m->originals.saved =
@@ -322,16 +320,6 @@ int persist_restore(struct records *records, const struct restore *how, const ch
 	return r;
 }
 
-/* What is live is in the table of units: a second copy in the store is only memory. */
-static void forget_live(struct records *records)
-{
-	for (size_t i = 0; i < records->units->count; i++)
-		if (records->units->items[i]->cgroup.cg != NULL &&
-		    records->units->items[i]->history_key != NULL)
-			history_store_remove(&records->histories,
-					     records->units->items[i]->history_key);
-}
-
 static void give_history(struct records *records)
 {
 	struct save save = {.files = {&history_state}};
@@ -356,11 +344,14 @@ void persist_save(struct records *records)
 	if (!may_save(records))
 		return;
 	records->next_save = records->units->wake->now + records->units->config->clocks.state_usec;
-	for (size_t i = 0; i < records->units->count; i++)
-		if (records->units->items[i]->cgroup.cg != NULL)
-			persist_keep_history(records->units->items[i]);
+	UNITS_FOREACH (m, records->units)
+		if (m->cgroup.cg != NULL)
+			persist_keep_history(m);
 	give_history(records);
-	forget_live(records);
+	/* What is live is in the table of units: a second copy in the store is only memory. */
+	UNITS_FOREACH (m, records->units)
+		if (m->cgroup.cg != NULL && m->history_key != NULL)
+			history_store_remove(&records->histories, m->history_key);
 	persist_baselines(records);
 	/* The text of all records is the largest allocation. */
 	footprint_trim();
@@ -380,21 +371,6 @@ void persist_end(struct records *records)
 }
 
 /* --- the records of original values: made, changed, removed; persist_baselines() saves them --- */
-
-void persist_enter(struct managed *m)
-{
-	m->record = baseline_find(&m->records->baselines, m->key);
-	if (m->record == NULL)
-		return;
-	assert(m->record->holder == NULL);
-	m->record->holder = &m->record;
-}
-
-void persist_leave(struct managed *m)
-{
-	if (m->record != NULL)
-		m->record->holder = NULL;
-}
 
 /* The kubelet's present cpuCFSQuotaPeriod. */
 static void follow_period(struct baseline *b, uint64_t period_usec)
@@ -526,6 +502,7 @@ void persist_adopted(const struct managed *m, enum resource r)
 	const struct limits *o = &m->control.original;
 	/* A pod's owner changes the spec, and the runtime sends systemd the same value. */
 	struct unit_props stored = m->pod != NULL ? props_of_limits(o) : m->properties.stored;
+	uint32_t props = props_of_resource(r);
 	struct baseline *b = m->record;
 
 	if (b == NULL)
@@ -534,16 +511,14 @@ void persist_adopted(const struct managed *m, enum resource r)
 		b->limits.cpu_quota_usec = o->cpu_quota_usec;
 		b->limits.cpu_period_usec = o->cpu_period_usec;
 		b->cpu_stood_usec = 0;
-		unit_props_merge(&b->props, &stored, UNIT_PROP_CPU_QUOTA);
 	} else {
 		b->limits.mem_max = o->mem_max;
 		b->limits.mem_high = o->mem_high;
 		b->high_before = o->mem_high;
-		unit_props_merge(&b->props, &stored, UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH);
 	}
+	unit_props_merge(&b->props, &stored, props);
 	/* The owner's drop-ins replaced vscaled's: a restore leaves them where they are. */
-	b->dropins |=
-		r == RESOURCE_CPU ? UNIT_PROP_CPU_QUOTA : UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH;
+	b->dropins |= props;
 	persist_changed(m->records);
 	persist_baselines(m->records);
 }
@@ -624,21 +599,28 @@ uint64_t persist_original_limit(const struct managed *m, enum resource r, uint64
 /* Of the pod or of a container of it; NULL: none. */
 static struct baseline *record_of_pod(const struct records *r, const char *uid)
 {
-	char prefix[RECORD_NAME_MAX];
-	size_t len;
+	size_t len = strlen(uid);
 
-	pod_key(uid, NULL, prefix);
-	len = strlen(prefix);
-	for (size_t i = 0; i < r->baselines.count; i++)
-		if (strncmp(r->baselines.items[i].key, prefix, len) == 0 &&
-		    strchr("/", r->baselines.items[i].key[len]) != NULL)
+	for (size_t i = 0; i < r->baselines.count; i++) {
+		const char *pod = baseline_pod(&r->baselines.items[i]);
+
+		if (pod != NULL && strncmp(pod, uid, len) == 0 && strchr("/", pod[len]) != NULL)
 			return &r->baselines.items[i];
+	}
 	return NULL;
 }
 
 bool persist_has_pod(const struct records *records, const char *uid)
 {
 	return record_of_pod(records, uid) != NULL;
+}
+
+struct baseline *persist_container(const struct pod *p, const struct kube_container *c)
+{
+	char key[RECORD_NAME_MAX];
+
+	pod_key(p->uid, c->name, key);
+	return baseline_find(&p->pods->records->baselines, key);
 }
 
 void persist_forget_pod(struct records *records, const char *uid)
@@ -669,7 +651,7 @@ static usec_t left(usec_t until, usec_t now)
 void persist_history_key(const struct kube_pod *pod, const char *container, char *ret)
 {
 	snprintf(ret, RECORD_NAME_MAX, "%s/%s/%s/%s", pod->namespace, kube_pod_kind(pod),
-		 pod->workload != NULL ? pod->workload : pod->name, container);
+		 pod->workload, container);
 }
 
 /* The keys of earlier releases have no kind. False: neither has this one. */
@@ -716,13 +698,12 @@ static void note_kind(struct managed *m, int found)
 		*doubt = m->wake->now_real + USEC_PER_DAY;
 	if (found != 0)
 		history_store_put(&m->records->histories, name, &taken);
-	for (size_t i = 0; *doubt > m->wake->now_real && i < m->table->count; i++) {
-		struct managed *s = m->table->items[i];
-
+	if (*doubt <= m->wake->now_real)
+		return;
+	UNITS_FOREACH (s, m->table)
 		if (s->history_key != NULL && key_without_kind(s->history_key, other) &&
 		    strcmp(name, other) == 0)
 			control_doubt_past(&s->control, *doubt);
-	}
 }
 
 static usec_t observed(const struct history *h)
@@ -737,9 +718,7 @@ const struct managed *persist_best_live(const struct unit_table *t, const char *
 {
 	const struct managed *best = NULL;
 
-	for (size_t i = 0; i < t->count; i++) {
-		const struct managed *s = t->items[i];
-
+	UNITS_FOREACH (s, t) {
 		if (s == but || s->cgroup.cg == NULL || s->history_key == NULL ||
 		    s->control.history.samples == 0 || strcmp(s->history_key, history_key) != 0)
 			continue;

@@ -7,7 +7,9 @@
 #include "agent/state/history_file.h"
 #include "agent/state/saver.h"
 
+struct kube_container;
 struct kube_pod;
+struct pod;
 
 /* The records, and what of them is still to be written. */
 struct records {
@@ -49,9 +51,6 @@ void persist_free(struct records *r);
 /* They were changed: persist_baselines() saves them. */
 void persist_changed(struct records *r);
 bool persist_is_dirty(const struct records *r);
-/* A new entry gets the record of its key, if there is one; one that ends leaves it. */
-void persist_enter(struct managed *m);
-void persist_leave(struct managed *m);
 /* Adds a record: baseline_put(). What is alike in all is filled in. Written by persist_baselines().
  */
 int persist_put(struct records *r, struct baseline *b);
@@ -105,6 +104,8 @@ uint64_t persist_original_limit(const struct managed *m, enum resource r, uint64
 void persist_forget(const struct managed *m);
 /* Does a record name the pod or a container of it? Then an earlier run of vscaled sized it. */
 bool persist_has_pod(const struct records *records, const char *uid);
+/* The record of a container, whether that is managed or not; NULL: none. */
+struct baseline *persist_container(const struct pod *p, const struct kube_container *c);
 /* The originals of a pod that is not in the table. */
 void persist_forget_pod(struct records *records, const char *uid);
 /* The cgroup on record turned out to be another container's. */

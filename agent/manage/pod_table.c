@@ -13,28 +13,21 @@
 
 struct pod *pods_entry(const struct pods *pods, const char *uid)
 {
-	for (size_t i = 0; i < pods->entry_count; i++)
-		if (strcmp(pods->entries[i]->uid, uid) == 0)
-			return pods->entries[i];
+	ENTRIES_FOREACH (p, pods)
+		if (strcmp(p->uid, uid) == 0)
+			return p;
 	return NULL;
-}
-
-struct pod *pods_find(const struct pods *pods, const char *uid)
-{
-	struct pod *p = pods_entry(pods, uid);
-
-	return p != NULL && p->spec != NULL ? p : NULL;
 }
 
 struct pod *pods_named(const struct pods *pods, const char *name)
 {
-	for (size_t i = 0; i < pods->count; i++) {
-		const struct kube_pod *s = pods->items[i]->spec;
+	PODS_FOREACH (p, pods) {
+		const struct kube_pod *s = p->spec;
 		size_t len = strlen(s->namespace);
 
 		if (strncmp(name, s->namespace, len) == 0 && name[len] == '/' &&
 		    strcmp(name + len + 1, s->name) == 0)
-			return pods->items[i];
+			return p;
 	}
 	return NULL;
 }
@@ -66,8 +59,8 @@ const struct kube_container *pod_spec_of(const struct managed *m)
 
 void pods_scan_again(struct pods *pods)
 {
-	for (size_t i = 0; i < pods->count; i++)
-		pods->items[i]->scan = true;
+	PODS_FOREACH (p, pods)
+		p->scan = true;
 }
 
 struct managed *pod_next(const struct pod *p, const struct managed *after)
@@ -91,17 +84,16 @@ enum state_reason pod_unfound(const struct pod *p)
 
 bool pods_lost(const struct pods *pods)
 {
-	bool any = false;
+	UNITS_FOREACH (m, pods->units)
+		if (m->kind == UNIT_KIND_CONTAINER && m->cgroup.cg != NULL)
+			return false;
+	PODS_FOREACH (p, pods) {
+		enum state_reason why = pod_unfound(p);
 
-	for (size_t i = 0; i < pods->count; i++) {
-		enum state_reason why = pod_unfound(pods->items[i]);
-
-		any |= why == STATE_NO_POD_CGROUP || why == STATE_OTHER_DRIVER;
+		if (why == STATE_NO_POD_CGROUP || why == STATE_OTHER_DRIVER)
+			return true;
 	}
-	for (size_t i = 0; any && i < pods->units->count; i++)
-		any = pods->units->items[i]->kind != UNIT_KIND_CONTAINER ||
-		      pods->units->items[i]->cgroup.cg == NULL;
-	return any;
+	return false;
 }
 
 void pod_warn(const struct pod *p, const char *reason, const char *action, const char *format, ...)

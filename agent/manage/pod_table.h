@@ -13,11 +13,10 @@
 struct cluster;
 struct managed;
 struct pod;
-struct pod_bounds;
 struct pod_report;
-struct reporter;
 struct pods;
 struct records;
+struct reporter;
 struct unit_table;
 
 /* Calls to the pods' side of the API server. Every one may be NULL: there is none. */
@@ -113,7 +112,6 @@ struct pods {
 	struct wakeup *wake;
 	const struct config *config;
 	const struct host *host;
-	const struct pid1 *pid1;
 	struct inotify *inotify;
 	struct records *records;
 	struct cluster *cluster; /* borrowed; NULL: there is no API server */
@@ -143,13 +141,15 @@ struct pods {
 	usec_t list_wanted_at;   /* when another list was last asked for; 0: never */
 };
 
+/* Those that have a spec; every pod of the node. None may be added or removed meanwhile. */
+#define PODS_FOREACH(p, pods)    ITEMS_FOREACH (p, (pods)->items, (pods)->count)
+#define ENTRIES_FOREACH(p, pods) ITEMS_FOREACH (p, (pods)->entries, (pods)->entry_count)
+
 /* The key of the originals of a container; container NULL: of the pod's own cgroup. */
 void pod_key(const char *uid, const char *container, char ret[static RECORD_NAME_MAX]);
 /* Is its cgroup there? uid: the one in cgroup names. */
 bool pods_has_cgroup(const struct pods *pods, const char *uid);
-/* Of those that have a spec. */
-struct pod *pods_find(const struct pods *pods, const char *uid);
-/* Of all. */
+/* NULL: there is none. */
 struct pod *pods_entry(const struct pods *pods, const char *uid);
 /* "default/web-0". */
 struct pod *pods_named(const struct pods *pods, const char *name);

@@ -6,6 +6,7 @@
 #include "agent/journal/event.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/messages.h"
 #include "agent/manage/wake.h"
 #include "cgroup/levels.h"
 #include <dirent.h>
@@ -35,16 +36,6 @@ const char *reader_name(const struct reader *r)
 }
 
 /* --- what serves --- */
-
-static void __attribute__((format(printf, 2, 3))) note(struct reader *r, const char *format, ...)
-{
-	size_t len = strlen(r->detail);
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(r->detail + len, sizeof r->detail - len, format, args);
-	va_end(args);
-}
 
 /* True when it has memory in use, so that memory.stat was compared. */
 static bool prove_by(struct reader *r, const char *path, struct cg_probe *p)
@@ -78,8 +69,8 @@ static void prove(struct reader *r, struct cg_probe *p)
 	if (proofs > 0 || !(cg_scan_offers(r->scan) & USAGE_MEM_STAT))
 		return;
 	cg_scan_withdraw(r->scan, USAGE_MEM_STAT);
-	snprintf(p->why + strlen(p->why), sizeof p->why - strlen(p->why),
-		 "; memory.stat is read from its file: no cgroup here could be compared");
+	message_add(p->why, sizeof p->why,
+		    "; memory.stat is read from its file: no cgroup here could be compared");
 }
 
 static void report_choice(const struct reader *r, bool wanted)
@@ -99,7 +90,8 @@ static void bpf_start(struct reader *r)
 
 	if (cg_scan_open(r->units->host->root, SLOTS, &r->scan, &p) == 0)
 		prove(r, &p);
-	note(r, "%s%s: %s", r->detail[0] != '\0' ? "; " : "", p.program, p.why);
+	message_add(r->detail, sizeof r->detail, "%s%s: %s", r->detail[0] != '\0' ? "; " : "",
+		    p.program, p.why);
 	/* Loading takes megabytes, once. */
 	footprint_trim();
 	report_choice(r, r->scan == NULL && r->units->config->cgroup.reader == CONFIG_READER_BPF);
@@ -110,13 +102,14 @@ void reader_start(struct reader *r)
 	int error;
 
 	if (r->units->config->cgroup.reader == CONFIG_READER_TEXT)
-		note(r, "as configured");
+		message_add(r->detail, sizeof r->detail, "as configured");
 	else
 		bpf_start(r);
 	/* Drops the capabilities, which let a process read all of the kernel's memory. */
 	error = cg_probe_drop_rights();
 	if (error < 0)
-		note(r, "; its rights are kept: %s", strerror(-error));
+		message_add(r->detail, sizeof r->detail, "; its rights are kept: %s",
+			    strerror(-error));
 }
 
 void reader_stop(struct reader *r)
@@ -129,8 +122,8 @@ void reader_stop(struct reader *r)
 static void give_up(struct reader *r, int error)
 {
 	reader_stop(r);
-	r->detail[0] = '\0';
-	note(r, "%u passes failed: %s", r->failures, strerror(-error));
+	snprintf(r->detail, sizeof r->detail, "%u passes failed: %s", r->failures,
+		 strerror(-error));
 	report_choice(r, true);
 }
 
@@ -237,10 +230,4 @@ int inotify_open(struct inotify *i)
 	int r = cg_watch_new(&i->watch);
 
 	return r < 0 && i->watch != NULL ? inotify_without(i, r) : r;
-}
-
-void inotify_close(struct inotify *i)
-{
-	cg_watch_free(i->watch);
-	i->watch = NULL;
 }

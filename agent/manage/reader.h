@@ -50,4 +50,3 @@ struct inotify {
 int inotify_open(struct inotify *i);
 /* r: of a call that needs inotify. Where that is not available, logs that once and returns 0. */
 int inotify_without(struct inotify *i, int r);
-void inotify_close(struct inotify *i);

@@ -11,8 +11,8 @@
 #include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
-#include "cgroup/levels.h"
 #include "policy/control/control.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,8 @@ static void managed_free(struct managed *m)
 	if (m == NULL)
 		return;
 	managed_close(m);
-	persist_leave(m);
+	if (m->record != NULL)
+		m->record->holder = NULL;
 	control_drop(&m->control);
 	free(m->name);
 	free(m->unit);
@@ -33,15 +34,10 @@ static void managed_free(struct managed *m)
 	free(m);
 }
 
-void managed_pause_new(struct unit_table *t, bool paused)
-{
-	t->paused = paused;
-}
-
 void managed_free_all(struct unit_table *t)
 {
-	for (size_t i = 0; i < t->count; i++)
-		managed_free(t->items[i]);
+	UNITS_FOREACH (m, t)
+		managed_free(m);
 	free(t->items);
 	free(t->by_id);
 	free(t->plans.steps);
@@ -112,7 +108,11 @@ struct managed *managed_new(struct unit_table *t, const struct managed_names *na
 		managed_free(m);
 		return NULL;
 	}
-	persist_enter(m);
+	m->record = baseline_find(&t->records->baselines, m->key);
+	if (m->record != NULL) {
+		assert(m->record->holder == NULL);
+		m->record->holder = &m->record;
+	}
 	return m;
 }
 
@@ -230,9 +230,9 @@ struct control_context daemon_context(struct unit_table *t, struct plan *plan)
 
 struct managed *managed_find(const struct unit_table *t, const char *name)
 {
-	for (size_t i = 0; i < t->count; i++)
-		if (strcmp(t->items[i]->name, name) == 0)
-			return t->items[i];
+	UNITS_FOREACH (m, t)
+		if (strcmp(m->name, name) == 0)
+			return m;
 	return NULL;
 }
 
@@ -254,9 +254,9 @@ const char *managed_mode_name(const struct managed *m)
 
 struct managed *managed_of_unit(const struct unit_table *t, const char *unit)
 {
-	for (size_t i = 0; i < t->count; i++)
-		if (t->items[i]->unit != NULL && strcmp(t->items[i]->unit, unit) == 0)
-			return t->items[i];
+	UNITS_FOREACH (m, t)
+		if (m->unit != NULL && strcmp(m->unit, unit) == 0)
+			return m;
 	return NULL;
 }
 
@@ -271,23 +271,7 @@ bool managed_call_pending(const struct managed *m)
 {
 	const struct unit_port *port = &m->pid1->port;
 
-	return m->unit != NULL && port->pending != NULL && port->pending(port->ctx, m->unit);
-}
-
-/* For a scope with a second level systemd stores what the runtime sent, which may be nothing.
- * vscaled adds no property that the scope does not have. */
-uint32_t managed_props_mask(const struct managed *m)
-{
-	const struct unit_props *p = &m->properties.stored;
-	uint32_t mask = m->properties.sent_mask;
-
-	if (m->cgroup.cg == NULL || cg_inner_id(m->cgroup.cg) == 0)
-		return UNIT_PROP_ALL;
-	if (p->cpu_quota_per_sec_usec != UINT64_MAX)
-		mask |= UNIT_PROP_CPU_QUOTA;
-	if (p->mem_max != UINT64_MAX)
-		mask |= UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH;
-	return mask;
+	return m->unit != NULL && port->pending != NULL && port->pending(port->bus, m->unit);
 }
 
 /* Where systemd has not reported its properties: what it was sent. */
@@ -303,14 +287,12 @@ struct unit_props props_of_limits(const struct limits *l)
 	};
 }
 
-/* May it be written to? */
 bool managed_is_controlled(const struct managed *m)
 {
 	return m->cgroup.cg != NULL && managed_state(m) != UNIT_UNMANAGED &&
 	       (m->originals.saved || m->control.rule.mode == MODE_OFF);
 }
 
-/* A pod level has no laws of its own: it follows its containers. */
 bool managed_has_laws(const struct managed *m)
 {
 	return m->kind != UNIT_KIND_POD && managed_is_controlled(m);

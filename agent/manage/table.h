@@ -15,8 +15,6 @@ struct managed_names {
 
 /* NULL: no memory. */
 struct managed *managed_new(struct unit_table *t, const struct managed_names *names);
-/* Entries that are added from now on are paused, or not. */
-void managed_pause_new(struct unit_table *t, bool paused);
 /* Takes it out of the table. Not while a plan is being made, which may name it. */
 void managed_remove(struct managed *m);
 void managed_free_all(struct unit_table *t);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A wake-up: its time. */
 #include "agent/manage/wake.h"
 #include "agent/journal/event.h"
 #include "agent/manage/managed.h"
@@ -24,8 +23,8 @@ usec_t daemon_clock(void)
 /* Shifts every record's time by the step of a wall clock that was set: ages stay. */
 static void follow_clock_step(struct wakeup *w, int64_t step)
 {
-	for (size_t i = 0; i < w->units->count; i++)
-		control_shift_clock(&w->units->items[i]->control, step);
+	UNITS_FOREACH (m, w->units)
+		control_shift_clock(&m->control, step);
 	w->offset_usec += step;
 	event_tell(EVENT_CLOCK_JUMPED, .span_usec = step);
 }
@@ -46,11 +45,6 @@ static bool is_awake(struct wakeup *w)
 		return false;
 	w->iteration = iteration;
 	return iteration == last;
-}
-
-void wake_stale(struct wakeup *w)
-{
-	w->iteration = UINT64_MAX;
 }
 
 void daemon_wake(struct wakeup *w)
@@ -75,20 +69,4 @@ void daemon_wake(struct wakeup *w)
 	w->wall_now = real;
 	w->count++;
 	event_log_time(w->log, w->now, w->now_real);
-}
-
-void wake_init(struct wakeup *w, struct unit_table *units, struct event_log *log,
-	       daemon_clock_fn *clock, void *ctx)
-{
-	*w = (struct wakeup){.units = units, .log = log, .clock = clock, .clock_ctx = ctx};
-}
-
-void wake_ticked(struct wakeup *w)
-{
-	w->ticked_at = w->now;
-}
-
-void wake_due(struct wakeup *w, usec_t due)
-{
-	w->due = due;
 }

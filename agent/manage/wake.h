@@ -20,7 +20,7 @@ struct wakeup {
 	struct event_log *log;
 	struct unit_table *units;
 	daemon_clock_fn *clock;
-	void *clock_ctx;
+	void *clock_ctx;     /* its context */
 	usec_t now;          /* boottime of this wake-up */
 	usec_t monotonic;    /* the same on daemon_clock() */
 	usec_t due;          /* when the timer's wake-up was due, boottime; 0: not the timer's */
@@ -30,21 +30,13 @@ struct wakeup {
 	usec_t started_at;   /* the first wake-up */
 	usec_t started_monotonic;
 	usec_t ticked_at;   /* the newest of the timer, boottime */
-	uint64_t iteration; /* of the event loop, that of the newest wake-up */
+	uint64_t iteration; /* of the event loop, that of the newest wake-up; UINT64_MAX: a call
+			       took long, and the clocks are read again */
 	uint64_t count;     /* of wake-ups: dispatches of the loop that a handler answered */
 };
 
-/* clock: its context is ctx. */
-void wake_init(struct wakeup *w, struct unit_table *units, struct event_log *log,
-	       daemon_clock_fn *clock, void *ctx);
 /* Every handler calls this first. Reads the clocks, once in a dispatch of the loop. */
 void daemon_wake(struct wakeup *w);
-/* A call took long: the next daemon_wake() of this dispatch reads the clocks again. */
-void wake_stale(struct wakeup *w);
-/* The wake-up is the timer's. */
-void wake_ticked(struct wakeup *w);
-/* The timer's wake-up that begins was due at this time; 0: it has ended. */
-void wake_due(struct wakeup *w, usec_t due);
 /* CLOCK_MONOTONIC now, for measuring vscaled's own cost. */
 usec_t daemon_clock(void);
 /* The clock of the host; tests have their own. */

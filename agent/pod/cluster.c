@@ -101,7 +101,7 @@ static void on_skipped(void *ctx, const struct kube_skipped *s)
 	struct cluster *c = ctx;
 
 	daemon_wake(c->wake);
-	c->tally->objects_skipped[s->why]++;
+	c->units->tally->objects_skipped[s->why]++;
 	if (s->uid[0] == '\0') {
 		c->list_bad = true;
 	} else {
@@ -116,8 +116,7 @@ static void on_skipped(void *ctx, const struct kube_skipped *s)
 static bool has_records(const struct records *records)
 {
 	for (size_t i = 0; i < records->baselines.count; i++)
-		if (strncmp(records->baselines.items[i].key, BASELINE_POD_PREFIX,
-			    strlen(BASELINE_POD_PREFIX)) == 0)
+		if (baseline_pod(&records->baselines.items[i]) != NULL)
 			return true;
 	return false;
 }
@@ -129,7 +128,7 @@ static int watch_start(struct cluster *c, uint64_t seed)
 		.start_jitter_usec = c->config->kubernetes.start_jitter_usec,
 		.now = c->wake->now,
 		.seed = seed,
-		.newest = has_records(c->records),
+		.newest = has_records(c->pods->records),
 	};
 	const struct kube_watch_events events = {
 		.ctx = c,
@@ -161,7 +160,7 @@ static void on_request_end(void *ctx, const char *verb, unsigned status)
 {
 	struct cluster *c = ctx;
 
-	counters_request(c->tally, verb, status);
+	counters_request(c->units->tally, verb, status);
 }
 
 static int parts_start(struct cluster *c, const struct kube_config *account)
@@ -213,10 +212,7 @@ int cluster_start(struct pods *pods, struct cluster **ret)
 	c->units = pods->units;
 	c->wake = pods->wake;
 	c->config = pods->config;
-	c->host = pods->units->host;
-	c->records = pods->records;
-	c->tally = pods->units->tally;
-	node_memory_set_kubelet(pods->units->memory);
+	pods->units->memory->kubelet = true;
 	pods->namespaces_awaited |= k->namespace_annotations;
 	r = parts_start(c, &account);
 	kube_config_free(&account);
@@ -241,8 +237,8 @@ void cluster_free(struct cluster *c)
 	cluster_prometheus_free(c);
 	cluster_recreate_free(c);
 	c->pods->reporter = NULL;
-	for (size_t i = 0; i < c->pods->count; i++)
-		c->pods->items[i]->report = NULL; /* of the reporter, which frees it */
+	PODS_FOREACH (p, c->pods)
+		p->report = NULL; /* of the reporter, which frees it */
 	reporter_free(c->reporter);
 	recorder_free(c->recorder);
 	kube_client_free(c->client);
@@ -361,9 +357,7 @@ static bool watch_growth(struct cluster *c)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < c->pods->count; i++) {
-		struct pod *p = c->pods->items[i];
-
+	PODS_FOREACH (p, c->pods) {
 		if (p->why != STATE_SIZING || p->leaving || !outgrows_spec(p))
 			continue;
 		reporter_changed(pod_reported(p));
@@ -376,31 +370,24 @@ static void count_reports(const struct cluster *c)
 {
 	const struct reporter_tally *from = reporter_tally(c->reporter);
 
-	c->tally->reports_sent = from->sent;
-	c->tally->room_waits = from->room_waits;
-	memcpy(c->tally->reports_failed, from->answers, sizeof c->tally->reports_failed);
-}
-
-/* A connection leaves megabytes of the TLS library mapped that the next ticks have no use for. */
-static void trim(struct cluster *c)
-{
-	uint64_t requests = kube_client_counters(c->client)->requests;
-
-	if (requests != c->requests_trimmed)
-		footprint_trim();
-	c->requests_trimmed = requests;
+	c->units->tally->reports_sent = from->sent;
+	c->units->tally->room_waits = from->room_waits;
+	memcpy(c->units->tally->reports_failed, from->answers,
+	       sizeof c->units->tally->reports_failed);
 }
 
 /* Saves what is sent before its first byte goes out, which is after this wake-up: else vscaled
  * would take its own value for the owner's after a crash. */
 static void step(struct cluster *c)
 {
+	struct records *records = c->pods->records;
+
 	reporter_step(c->reporter, c->wake->now, c->wake->now_real);
 	cluster_bounds_tick(c, false);
 	/* The text takes 1.6 KB per record for a moment: unmap what a handshake has left. */
-	if (persist_is_dirty(c->records) && c->records->baselines.count >= MANY_RECORDS)
+	if (persist_is_dirty(records) && records->baselines.count >= MANY_RECORDS)
 		footprint_trim();
-	persist_baselines(c->records);
+	persist_baselines(records);
 }
 
 static void step_if_due(struct cluster *c)
@@ -420,6 +407,7 @@ void cluster_check(struct cluster *c)
 void cluster_tick(struct cluster *c, bool review)
 {
 	const struct kube_watch_state *w = kube_watch_state(c->watch);
+	const struct kube_client_counters *n = kube_client_counters(c->client);
 
 	runtime_check(c->units, review);
 	above_spec_check(c->units);
@@ -433,23 +421,26 @@ void cluster_tick(struct cluster *c, bool review)
 	cluster_node_tick(c);
 	cluster_bounds_tick(c, review);
 	count_reports(c);
-	c->tally->watch_restarts += w->restarts - c->restarts_counted;
+	c->units->tally->watch_restarts += w->restarts - c->restarts_counted;
 	c->restarts_counted = w->restarts;
-	if (review) {
-		/* Holds end and memory grows without an event. */
-		for (size_t i = 0; i < c->pods->count; i++)
-			reporter_changed(pod_reported(c->pods->items[i]));
-		cluster_node_check(c);
-		cluster_ranges_tick(c);
-		cluster_recreate_tick(c);
-		if (pods_want_list(c->pods))
-			kube_watch_relist(c->watch);
-		trim(c);
-	}
-	if (review)
-		step(c);
-	else
+	if (!review) {
 		step_if_due(c);
+		return;
+	}
+	/* Holds end and memory grows without an event. */
+	PODS_FOREACH (p, c->pods)
+		reporter_changed(pod_reported(p));
+	cluster_node_check(c);
+	cluster_ranges_tick(c);
+	cluster_recreate_tick(c);
+	if (pods_want_list(c->pods))
+		kube_watch_relist(c->watch);
+	/* A connection leaves megabytes of the TLS library mapped that the next ticks have no use
+	 * for. */
+	if (n->requests != c->requests_trimmed)
+		footprint_trim();
+	c->requests_trimmed = n->requests;
+	step(c);
 }
 
 /* --- what status and explain show of the cluster --- */
@@ -513,8 +504,9 @@ void cluster_status(const struct cluster *c, struct cluster_view *ret)
 {
 	const struct kube_watch_state *w = kube_watch_state(c->watch);
 	const struct kube_client_counters *n = kube_client_counters(c->client);
-	const char *trouble = c->host->name_wrong  ? "no pod of this node's name runs here: "
-						     "kubernetes.nodeName or NODE_NAME is wrong"
+	const char *trouble = c->units->host->name_wrong
+				      ? "no pod of this node's name runs here: "
+					"kubernetes.nodeName or NODE_NAME is wrong"
 			      : pods_lost(c->pods) ? "no cgroup of the annotated pods is found: "
 						     "see vscalectl explain"
 			      : c->watch_trouble[0] != '\0' ? c->watch_trouble

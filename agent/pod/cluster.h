@@ -57,9 +57,6 @@ struct cluster {
 	struct unit_table *units;
 	struct wakeup *wake;
 	const struct config *config;
-	struct host *host;
-	struct records *records;
-	struct counters *tally;
 	char *node;
 	struct kube_client *client;
 	struct kube_port port;
@@ -134,9 +131,9 @@ void cluster_ranges_tick(struct cluster *c);
 void cluster_ranges_first(struct cluster *c);
 /* NULL: no memory for it. */
 const struct namespace_entry *cluster_ranges_of(struct cluster *c, const char *namespace);
-/* Sets the bounds that the LimitRanges of the pod's namespace, which are known, set to k. */
-void cluster_range_bound(struct cluster *c, const struct pod *p, const struct kube_container *k,
-			 struct pod_bounds *b);
+/* Sets the bounds that the LimitRanges of the pod's namespace set to k. */
+void cluster_range_bound(const struct kube_limit_range *range, const struct pod *p,
+			 const struct kube_container *k, struct pod_bounds *b);
 /* After every sample: annotations of namespaces, if the configuration wants them. */
 void cluster_namespaces_tick(struct cluster *c);
 /* After every sample: autoscalers. Requests that one of them depends on stay, and what it sets. */

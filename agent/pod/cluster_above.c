@@ -101,6 +101,6 @@ void above_spec_not_held(struct managed *m)
 
 void above_spec_check(struct unit_table *t)
 {
-	for (size_t i = 0; i < t->count; i++)
-		check(t->items[i]);
+	UNITS_FOREACH (m, t)
+		check(m);
 }

@@ -17,9 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FRESH_USEC     (10 * USEC_PER_MIN)
-#define RETRY_USEC     USEC_PER_MIN
-#define CONTAINERS_MAX REPORT_CONTAINERS_MAX
+#define FRESH_USEC (10 * USEC_PER_MIN)
+#define RETRY_USEC USEC_PER_MIN
 /* Of workloads that clients describe. */
 #define DESCRIBED_MAX 64
 /* A start waits at most this part of kubernetes.startJitter, a restart of the agent all of it. */
@@ -103,8 +102,8 @@ void cluster_selector(const char *labels, char ret[static CLUSTER_SELECTOR_BYTES
 
 struct collected {
 	struct cluster_kin *kin;
-	struct recommendation pods[CONTAINERS_MAX][PRIOR_PODS_MAX];
-	size_t counts[CONTAINERS_MAX];
+	struct recommendation pods[REPORT_CONTAINERS_MAX][PRIOR_PODS_MAX];
+	size_t counts[REPORT_CONTAINERS_MAX];
 };
 
 /* Annotations that cannot be read are skipped: any user may write them. */
@@ -228,7 +227,7 @@ static int name_containers(struct cluster_kin *k, const struct kube_pod *p)
 	k->containers = calloc(p->container_count, sizeof *k->containers);
 	if (k->containers == NULL)
 		return -1;
-	for (size_t i = 0; i < MIN(p->container_count, (size_t)CONTAINERS_MAX); i++) {
+	for (size_t i = 0; i < MIN(p->container_count, (size_t)REPORT_CONTAINERS_MAX); i++) {
 		k->containers[i].name = strdup(p->containers[i].name);
 		if (k->containers[i].name == NULL)
 			return -1;
@@ -312,7 +311,8 @@ static struct prior prior_of(const struct cluster_kin *k, const char *container)
 {
 	const struct cluster *c = k->cluster;
 	/* Any user may have written them. */
-	const uint64_t most[RESOURCE_COUNT] = {c->host->cpu_milli, c->units->memory->read.total};
+	const uint64_t most[RESOURCE_COUNT] = {c->units->host->cpu_milli,
+					       c->units->memory->read.total};
 	struct prior prior = {0};
 
 	for (size_t i = 0; i < k->container_count; i++)
@@ -348,11 +348,10 @@ static void serve_all(struct cluster *c)
 {
 	for (size_t i = 0; i < c->kin_count; i++)
 		c->kin[i]->awaited = false;
-	for (size_t i = 0; i < c->pods->count; i++) {
-		POD_FOREACH (m, c->pods->items[i])
+	PODS_FOREACH (p, c->pods)
+		POD_FOREACH (m, p)
 			if (!m->control.prior_known)
 				serve(c, m, pod_container_of(m));
-	}
 }
 
 static size_t described_count(const struct cluster *c)

@@ -20,9 +20,8 @@
 #include <string.h>
 
 /* Before an Event says that nothing of use comes. */
-#define SILENT_USEC   (5 * USEC_PER_MIN)
-#define NOTE_TEXT_MAX 512
-#define PATH_BYTES    384
+#define SILENT_USEC (5 * USEC_PER_MIN)
+#define PATH_BYTES  384
 
 #define RETRY_USEC USEC_PER_MIN
 /* A role may be on its way until then; afterwards it is asked for this seldom. */
@@ -225,9 +224,9 @@ static void set_bounds(const struct namespace_entry *e)
 {
 	const struct pods *pods = e->cluster->pods;
 
-	for (size_t i = 0; i < pods->count; i++)
-		if (is_in(pods->items[i], e))
-			pod_bound_all(pods->items[i]);
+	PODS_FOREACH (p, pods)
+		if (is_in(p, e))
+			pod_bound_all(p);
 }
 
 /* The API server gives no answer that is of use. */
@@ -236,17 +235,6 @@ struct namespace_note {
 	bool (*concerns)(const struct managed *m);
 };
 
-static void describe(const struct namespace_note *note, const struct kube_answer *a,
-		     const char *detail, char ret[static NOTE_TEXT_MAX])
-{
-	if (a->error != 0)
-		snprintf(ret, NOTE_TEXT_MAX, "%s (%s)", note->text, a->detail);
-	else if (a->status != 200 || detail[0] == '\0')
-		snprintf(ret, NOTE_TEXT_MAX, "%s (status %u)", note->text, a->status);
-	else
-		snprintf(ret, NOTE_TEXT_MAX, "%s (%s)", note->text, detail);
-}
-
 /* An answer was of no use. Once it has been so for 5 min, the containers of the namespace that it
  * concerns get an Event, one in all: text, and what was wrong with the answer; detail: of its
  * decoder. */
@@ -254,18 +242,23 @@ static void failed(struct namespace_entry *e, const struct namespace_note *note,
 		   const struct kube_answer *a, const char *detail)
 {
 	const struct pods *pods = e->cluster->pods;
-	char text[NOTE_TEXT_MAX];
+	char status[32];
 
 	if (e->failing_since == 0)
 		e->failing_since = pods->wake->now;
 	if (e->reported || pods->wake->now - e->failing_since < SILENT_USEC)
 		return;
 	e->reported = true;
-	describe(note, a, detail, text);
-	for (size_t i = 0; i < pods->count; i++)
-		POD_FOREACH (m, pods->items[i])
+	snprintf(status, sizeof status, "status %u", a->status);
+	if (a->error != 0)
+		detail = a->detail;
+	else if (a->status != 200 || detail[0] == '\0')
+		detail = status;
+	PODS_FOREACH (p, pods)
+		POD_FOREACH (m, p)
 			if (is_in(m->pod, e) && note->concerns(m))
-				pod_warn(m->pod, note->reason, "Resize", "%s", text);
+				pod_warn(m->pod, note->reason, "Resize", "%s (%s)", note->text,
+					 detail);
 }
 
 /* --- LimitRanges, of namespaces with managed pods --- */
@@ -372,11 +365,9 @@ static struct range share_of_pod(const struct kube_range_bounds *range, const st
 	};
 }
 
-void cluster_range_bound(struct cluster *c, const struct pod *p, const struct kube_container *k,
-			 struct pod_bounds *b)
+void cluster_range_bound(const struct kube_limit_range *range, const struct pod *p,
+			 const struct kube_container *k, struct pod_bounds *b)
 {
-	const struct kube_limit_range *range = &cluster_ranges_of(c, p->spec->namespace)->range;
-
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		struct pod_resource_bounds *x = &b->resource[r];
 		struct beside beside = beside_of(p, k, r);
@@ -412,9 +403,9 @@ void cluster_ranges_tick(struct cluster *c)
 	struct namespace_entry *next;
 
 	unmark(&c->ranges);
-	for (size_t i = 0; i < c->pods->count; i++)
-		if (!c->pods->items[i]->observed)
-			use(c, &c->ranges, c->pods->items[i]->spec->namespace);
+	PODS_FOREACH (p, c->pods)
+		if (!p->observed)
+			use(c, &c->ranges, p->spec->namespace);
 	forget_unused(&c->ranges);
 	cluster_ranges_first(c);
 	next = next_due(&c->ranges, c->wake->now);
@@ -458,9 +449,9 @@ static void on_autoscalers(void *arg, const struct kube_answer *a)
 	}
 	kube_autoscalers_drop(&e->autoscalers);
 	e->autoscalers = fresh;
-	for (size_t i = 0; i < pods->count; i++)
-		if (pods->items[i]->sizes && is_in(pods->items[i], e))
-			pod_apply_rules(pods->items[i]);
+	PODS_FOREACH (p, pods)
+		if (p->sizes && is_in(p, e))
+			pod_apply_rules(p);
 	/* The first pass has noted the owners of pods. */
 	set_bounds(e);
 }
@@ -468,14 +459,12 @@ static void on_autoscalers(void *arg, const struct kube_answer *a)
 /* HorizontalPodAutoscalers matter where requests move, the others wherever a pod is to be sized. */
 static void mark_autoscalers(struct cluster *c)
 {
-	for (size_t i = 0; i < c->units->count; i++)
-		if (moves_requests(c->units->items[i]))
-			use(c, &c->autoscalers[AUTOSCALER_HORIZONTAL],
-			    c->units->items[i]->pod->spec->namespace);
-	for (size_t i = 0; i < c->pods->count; i++)
-		if (c->pods->items[i]->sizes && c->config->kubernetes.autoscalers)
-			use(c, &c->autoscalers[AUTOSCALER_VERTICAL],
-			    c->pods->items[i]->spec->namespace);
+	UNITS_FOREACH (m, c->units)
+		if (moves_requests(m))
+			use(c, &c->autoscalers[AUTOSCALER_HORIZONTAL], m->pod->spec->namespace);
+	PODS_FOREACH (p, c->pods)
+		if (p->sizes && c->config->kubernetes.autoscalers)
+			use(c, &c->autoscalers[AUTOSCALER_VERTICAL], p->spec->namespace);
 }
 
 void cluster_autoscalers_tick(struct cluster *c)
@@ -513,28 +502,29 @@ static bool counts_above(const struct pod *p)
 	return above;
 }
 
+/* above: an object above its owner counts, too. */
+static const char *autoscaler_of(const struct namespace_table *t, const struct kube_pod *pod,
+				 bool above, enum resource r)
+{
+	const struct namespace_entry *e = find(t, pod->namespace);
+
+	return e != NULL ? kube_autoscaler_of(&e->autoscalers, kube_pod_kind(pod), pod->workload,
+					      above, r)
+			 : NULL;
+}
+
 const char *cluster_autoscaler_of(const struct cluster *c, enum autoscaler_kind kind,
 				  const struct pod *p, enum resource r)
 {
-	const struct kube_pod *pod = p->spec;
-	const struct namespace_entry *e = find(&c->autoscalers[kind], pod->namespace);
-
-	return e != NULL ? kube_autoscaler_of(&e->autoscalers, kube_pod_kind(pod), pod->workload,
-					      counts_above(p), r)
-			 : NULL;
+	return autoscaler_of(&c->autoscalers[kind], p->spec, counts_above(p), r);
 }
 
 bool cluster_autoscaled(const struct pod *p)
 {
-	const struct kube_pod *pod = p->spec;
-	const struct namespace_entry *e =
-		find(&p->pods->cluster->autoscalers[AUTOSCALER_VERTICAL], pod->namespace);
-	bool any = false;
+	const struct namespace_table *t = &p->pods->cluster->autoscalers[AUTOSCALER_VERTICAL];
 
-	for (enum resource r = 0; e != NULL && r < RESOURCE_COUNT; r++)
-		any |= kube_autoscaler_of(&e->autoscalers, kube_pod_kind(pod), pod->workload, false,
-					  r) != NULL;
-	return any;
+	return autoscaler_of(t, p->spec, false, RESOURCE_CPU) != NULL ||
+	       autoscaler_of(t, p->spec, false, RESOURCE_MEMORY) != NULL;
 }
 
 void cluster_autoscalers_bound(struct cluster *c, const struct pod *p, struct pod_bounds *b)
@@ -659,15 +649,15 @@ void cluster_node_note(struct cluster *c, const struct kube_pod *pod)
 {
 	char path[KUBEPODS_PATH_MAX];
 
-	c->here = c->here || host_find_pod(c->host, pod->cgroup_uid, path) == 0;
+	c->here = c->here || host_find_pod(c->units->host, pod->cgroup_uid, path) == 0;
 	if (c->here || strcmp(pod->phase, "Running") != 0 || c->wake->now < c->search_at)
 		return;
 	c->search_usec = MIN(MAX(2 * c->search_usec, SEARCH_USEC), SEARCH_MAX_USEC);
 	c->search_at = c->wake->now + c->search_usec;
-	if (kubepods_search(c->host->root, pod->cgroup_uid, path, sizeof path) < 0)
+	if (kubepods_search(c->units->host->root, pod->cgroup_uid, path, sizeof path) < 0)
 		return;
 	c->here = true;
-	host_set_kubelet_root(c->host, path);
+	snprintf(c->units->host->kubelet_root, sizeof c->units->host->kubelet_root, "%s", path);
 }
 
 void cluster_node_check(struct cluster *c)
@@ -677,15 +667,15 @@ void cluster_node_check(struct cluster *c)
 	/* One that came before its cgroup, or was not the one to search for. */
 	if (!c->here && c->pods->count > 0)
 		cluster_node_note(c, c->pods->items[c->searched++ % c->pods->count]->spec);
-	if (c->here || !kubepods_any_pod(c->host->root, c->host->kubelet_root)) {
+	if (c->here || !kubepods_any_pod(c->units->host->root, c->units->host->kubelet_root)) {
 		c->nowhere_since = 0;
-		host_set_name_wrong(c->host, false);
+		c->units->host->name_wrong = false;
 		return;
 	}
 	if (c->nowhere_since == 0)
 		c->nowhere_since = c->wake->now;
-	if (c->host->name_wrong || c->wake->now - c->nowhere_since < NOWHERE_USEC)
+	if (c->units->host->name_wrong || c->wake->now - c->nowhere_since < NOWHERE_USEC)
 		return;
-	host_set_name_wrong(c->host, true);
+	c->units->host->name_wrong = true;
 	event_tell(EVENT_NODE_NAME_WRONG, .detail = c->node);
 }

@@ -2,7 +2,6 @@
 /* A container of which neither this node nor the workload's other pods know anything starts from
  * what a Prometheus server has recorded. Two range queries for each workload's container, one at a
  * time; nothing waits for them. */
-#include "agent/base/file.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
 #include "agent/manage/managed.h"
@@ -82,7 +81,7 @@ static struct past_entry *add(struct cluster_prometheus *p, const char *key)
 
 static bool needs(const struct cluster *c, const struct managed *m)
 {
-	if (m->history_key == NULL || m->cgroup.cg == NULL || !m->pod->spec->owned ||
+	if (m->kind != UNIT_KIND_CONTAINER || m->cgroup.cg == NULL || !m->pod->spec->owned ||
 	    history_observed_least(&m->control.history) >= OWN_USEC)
 		return false;
 	/* The other pods come first. */
@@ -96,18 +95,16 @@ static void note_needs(struct cluster_prometheus *p)
 
 	for (size_t i = 0; i < p->count; i++)
 		p->entries[i].used = false;
-	for (size_t i = 0; i < c->pods->count; i++) {
-		POD_FOREACH (m, c->pods->items[i]) {
-			struct past_entry *e;
+	UNITS_FOREACH (m, c->units) {
+		struct past_entry *e;
 
-			if (!needs(c, m))
-				continue;
-			e = find(p, m->history_key);
-			if (e == NULL)
-				e = add(p, m->history_key);
-			if (e != NULL)
-				e->used = true;
-		}
+		if (!needs(c, m))
+			continue;
+		e = find(p, m->history_key);
+		if (e == NULL)
+			e = add(p, m->history_key);
+		if (e != NULL)
+			e->used = true;
 	}
 }
 
@@ -170,11 +167,8 @@ static void give(struct cluster_prometheus *p)
 						 c->config->prometheus.step_usec};
 	snprintf(detail, sizeof detail, "%zu samples of CPU and %zu of memory",
 		 series[RESOURCE_CPU].count, series[RESOURCE_MEMORY].count);
-	for (size_t i = 0; i < c->units->count; i++) {
-		struct managed *m = c->units->items[i];
-
-		if (m->kind != UNIT_KIND_CONTAINER || !needs(c, m) ||
-		    strcmp(m->history_key, p->key) != 0)
+	UNITS_FOREACH (m, c->units) {
+		if (!needs(c, m) || strcmp(m->history_key, p->key) != 0)
 			continue;
 		control_add_past(&m->control, &c->config->tuning, of_need(m, series, RESOURCE_CPU),
 				 of_need(m, series, RESOURCE_MEMORY));
@@ -232,13 +226,10 @@ static void on_answer(void *arg, const struct kube_answer *a)
 
 static const struct managed *any_of(const struct cluster *c, const char *key)
 {
-	for (size_t i = 0; i < c->units->count; i++) {
-		const struct managed *m = c->units->items[i];
-
+	UNITS_FOREACH (m, c->units)
 		if (m->kind == UNIT_KIND_CONTAINER && needs(c, m) &&
 		    strcmp(m->history_key, key) == 0)
 			return m;
-	}
 	return NULL;
 }
 

@@ -57,7 +57,9 @@ static void put_off(const struct cluster *c, struct pod *p, usec_t wait)
 
 static struct pod *asked(const struct cluster *c)
 {
-	return pods_find(c->pods, c->recreate->uid);
+	struct pod *p = pods_entry(c->pods, c->recreate->uid);
+
+	return p != NULL && p->spec != NULL ? p : NULL;
 }
 
 static bool is_replicated(const char *owner)
@@ -222,7 +224,7 @@ static void finish(struct lease *l, const struct kube_answer *a)
 
 static void send(struct lease *l, const char *method, const char *body, kube_done_fn *done)
 {
-	const char *namespace = l->cluster->host->own_namespace;
+	const char *namespace = l->cluster->units->host->own_namespace;
 	char path[384];
 	const struct kube_request request = {
 		.method = method,
@@ -409,8 +411,7 @@ void cluster_recreate_tick(struct cluster *c)
 	if (r->call != NULL || r->lease.call != NULL || c->wake->now < r->next_at ||
 	    !kube_watch_state(c->watch)->healthy)
 		return;
-	for (size_t i = 0; i < c->pods->count; i++) {
-		struct pod *p = c->pods->items[i];
+	PODS_FOREACH (p, c->pods) {
 		struct recreate_pod facts;
 		enum recreate_answer answer;
 		usec_t again;

@@ -429,7 +429,7 @@ static void on_refused(void *ctx, struct pod *p, size_t container, enum resource
 	c->bounds_due = true;
 	/* Called for every value that the refusal bounds: one refusal is one Event. */
 	if (c->wake->now - p->refused_at >= ONE_REFUSAL_USEC) {
-		c->tally->apply_failed[BACKEND_API]++;
+		c->units->tally->apply_failed[BACKEND_API]++;
 		pod_warn(p, "ResizeRefused", "Resize", "%s", text);
 	}
 	p->refused_at = c->wake->now;
@@ -451,39 +451,31 @@ static void on_verify(void *ctx, struct pod *p)
 		drift_request_check(m);
 }
 
-struct changes_text {
-	const char *container;
-	char text[512];
-};
+#define CHANGES_MAX 512
 
-/* ", app cpu 200m -> 840m": the original, and what the spec has now. */
-static void add_change(const char *what, enum resource r, uint64_t from, uint64_t to,
-		       struct changes_text *t)
+/* ", app cpu 200m -> 840m": the original, and what the spec has now. what: behind the resource. */
+static void add_change(const struct kube_container *k, const char *what, enum resource r,
+		       uint64_t from, uint64_t to, char text[static CHANGES_MAX])
 {
+	const char *(*format)(uint64_t, char *, size_t) =
+		r == RESOURCE_CPU ? quantity_format_cpu : quantity_format_bytes;
 	char was[QUANTITY_TEXT_SIZE], is[QUANTITY_TEXT_SIZE];
-	size_t used = strlen(t->text);
-	bool cpu = r == RESOURCE_CPU;
 
-	if (from == to || from == LIMIT_MAX || to == LIMIT_MAX)
-		return;
-	snprintf(t->text + used, sizeof t->text - used, "%s%s %s%s %s -> %s", used != 0 ? ", " : "",
-		 t->container, cpu ? "cpu" : "memory", what,
-		 cpu ? quantity_format_cpu(from, was, sizeof was)
-		     : quantity_format_bytes(from, was, sizeof was),
-		 cpu ? quantity_format_cpu(to, is, sizeof is)
-		     : quantity_format_bytes(to, is, sizeof is));
+	if (from != to && from != LIMIT_MAX && to != LIMIT_MAX)
+		message_add(text, CHANGES_MAX, "%s%s %s%s %s -> %s", text[0] != '\0' ? ", " : "",
+			    k->name, resource_names[r], what, format(from, was, sizeof was),
+			    format(to, is, sizeof is));
 }
 
 static void add_changes(const struct managed *m, const struct kube_container *k,
-			struct changes_text *t)
+			char text[static CHANGES_MAX])
 {
-	t->container = k->name;
 	for (enum resource r = 0; m != NULL && r < RESOURCE_COUNT; r++) {
-		add_change("", r, m->control.resource[r].original, k->spec.limit[r], t);
+		add_change(k, "", r, m->control.resource[r].original, k->spec.limit[r], text);
 		if (m->container.rule.controlled != CONTROLLED_LIMITS)
-			add_change(" request", r,
+			add_change(k, " request", r,
 				   persist_original_request(m, r, k->spec.request[r]),
-				   k->spec.request[r], t);
+				   k->spec.request[r], text);
 	}
 }
 
@@ -491,16 +483,16 @@ static void add_changes(const struct managed *m, const struct kube_container *k,
 static void note_ratified(struct cluster *c, const struct pod *p)
 {
 	const struct kube_pod *s = p->spec;
-	struct changes_text t = {.text = ""};
+	char text[CHANGES_MAX] = "";
 	bool restored;
 
 	for (size_t i = 0; i < s->container_count; i++)
-		add_changes(p->members[i].managed, &s->containers[i], &t);
-	restored = t.text[0] == '\0' && !pod_is_sized(p);
-	if (t.text[0] == '\0')
-		strcpy(t.text, restored ? "the original limits are restored"
-					: "the spec has its original values; sizing goes on");
-	recorder_note(c->recorder, s, "Normal", restored ? "Restored" : "Resized", "Resize", t.text,
+		add_changes(p->members[i].managed, &s->containers[i], text);
+	restored = text[0] == '\0' && !pod_is_sized(p);
+	if (text[0] == '\0')
+		strcpy(text, restored ? "the original limits are restored"
+				      : "the spec has its original values; sizing goes on");
+	recorder_note(c->recorder, s, "Normal", restored ? "Restored" : "Resized", "Resize", text,
 		      c->wake->now, c->wake->now_real);
 }
 
@@ -534,15 +526,6 @@ static void record_first(struct managed *m)
 	persist_ratified(m, true);
 }
 
-/* What the request does not change keeps its record: it may be an external writer's. */
-static void record_sent(struct managed *m, const struct report_item *item,
-			const struct kube_container *k)
-{
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		if ((item->limits & (1u << r)) && item->limit[r] != k->spec.limit[r])
-			persist_sent(m, r, item->limit[r], k->spec.limit[r]);
-}
-
 /* Puts the values on record; the step that sends them saves the record. */
 static void on_sending(void *ctx, struct pod *p, const struct report_patch *patch)
 {
@@ -567,7 +550,11 @@ static void on_sending(void *ctx, struct pod *p, const struct report_patch *patc
 		if (restarts(k, item))
 			m->restart.oom_kills =
 				m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
-		record_sent(m, item, k);
+		/* What the request does not change keeps its record: it may be an external
+		 * writer's. */
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+			if ((item->limits & (1u << r)) && item->limit[r] != k->spec.limit[r])
+				persist_sent(m, r, item->limit[r], k->spec.limit[r]);
 		/* The spec leads: the kubelet may write it before we have written anything. */
 		if (sized)
 			originals_set_touched(m, true);
@@ -599,7 +586,7 @@ static void on_ratified(void *ctx, struct pod *p, uint64_t generation)
 	event_tell(EVENT_REPORT_RATIFIED, .who = message_pod(p->spec), .count = generation);
 	/* A resize that a former run of the daemon sent has no time here, and gets no Event. */
 	if (sent_at != 0) {
-		counters_took(&c->tally->apply[BACKEND_API], c->wake->now - sent_at);
+		counters_took(&c->units->tally->apply[BACKEND_API], c->wake->now - sent_at);
 		note_ratified(c, p);
 	}
 	POD_FOREACH (m, p) {
@@ -666,17 +653,10 @@ static void hook_warn(const struct pod *p, const char *reason, const char *actio
 		      c->wake->now_real);
 }
 
-/* NULL: not known, or without effect. */
-static const struct namespace_entry *range_of(struct cluster *c, const struct pod *p)
-{
-	return p->observed ? NULL : cluster_ranges_of(c, p->spec->namespace);
-}
-
 /* Can the API server accept a higher memory limit of this pod now? */
-static bool ratifies(struct cluster *c, const struct pod *p)
+static bool ratifies(const struct cluster *c, const struct pod *p,
+		     const struct namespace_entry *range)
 {
-	const struct namespace_entry *range = range_of(c, p);
-
 	return !p->spec->deleting && c->watch != NULL && kube_watch_state(c->watch)->healthy &&
 	       range != NULL && range->list.known &&
 	       reporter_ratifies(c->reporter, p->report, c->wake->now);
@@ -695,27 +675,29 @@ void cluster_bounds_tick(struct cluster *c, bool review)
 	if (!review && !c->bounds_due)
 		return;
 	c->bounds_due = false;
-	for (size_t i = 0; i < c->pods->count; i++) {
-		pod_bound_all(c->pods->items[i]);
+	PODS_FOREACH (p, c->pods) {
+		pod_bound_all(p);
 		if (review)
-			forget_late(c, c->pods->items[i]);
+			forget_late(c, p);
 	}
 }
 
 static void hook_bounds(const struct pod *p, const struct kube_container *k, struct pod_bounds *b)
 {
 	struct cluster *c = p->pods->cluster;
-	const struct namespace_entry *known = range_of(c, p);
+	/* NULL: without effect, or no memory. */
+	const struct namespace_entry *range =
+		p->observed ? NULL : cluster_ranges_of(c, p->spec->namespace);
 	size_t i = (size_t)(k - p->spec->containers);
 
 	cluster_autoscalers_bound(c, p, b);
-	b->unratified_permille = unratified_permille(c, k, ratifies(c, p));
-	b->ranges_unknown = known != NULL && !known->list.known;
+	b->unratified_permille = unratified_permille(c, k, ratifies(c, p, range));
+	b->ranges_unknown = range != NULL && !range->list.known;
 	b->requests_unknown |= b->ranges_unknown && (b->requests_move || b->limits_stay);
 	b->growth_held = !(k->restart_on_resize & RESOURCES_MEMORY) &&
 			 reporter_tries(p->report, c->wake->now);
-	if (known != NULL)
-		cluster_range_bound(c, p, k, b);
+	if (range != NULL)
+		cluster_range_bound(&range->range, p, k, b);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		struct pod_resource_bounds *x = &b->resource[r];
 		usec_t until = 0;

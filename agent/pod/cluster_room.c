@@ -27,9 +27,9 @@ static uint64_t others_of(const struct cluster *c, const struct pod_room *own, e
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < c->pods->entry_count; i++)
-		if (&c->pods->entries[i]->room != own)
-			sum = add_sat(sum, c->pods->entries[i]->room.allocated[r]);
+	ENTRIES_FOREACH (p, c->pods)
+		if (&p->room != own)
+			sum = add_sat(sum, p->room.allocated[r]);
 	return sum;
 }
 
@@ -142,16 +142,9 @@ void cluster_room_gone(struct cluster *c, const char *uid)
 
 void cluster_room_list_end(struct cluster *c)
 {
-	for (size_t i = 0; i < c->pods->entry_count; i++)
-		if (!c->pods->entries[i]->life.listed)
-			drop(c, &c->pods->entries[i]->room);
-}
-
-static void retry(struct cluster *c, struct pod *p)
-{
-	p->room.lack = 0;
-	if (p->spec != NULL && reporter_retry(p->report, c->wake->now))
-		pod_bound_all(p);
+	ENTRIES_FOREACH (p, c->pods)
+		if (!p->life.listed)
+			drop(c, &p->room);
 }
 
 void cluster_room_tick(struct cluster *c)
@@ -159,11 +152,13 @@ void cluster_room_tick(struct cluster *c)
 	if (!c->room_changed)
 		return;
 	c->room_changed = false;
-	for (size_t i = 0; i < c->pods->entry_count; i++) {
-		struct pod *p = c->pods->entries[i];
-		const struct pod_room *r = &p->room;
+	ENTRIES_FOREACH (p, c->pods) {
+		struct pod_room *r = &p->room;
 
-		if (r->lack != 0 && add_sat(others_of(c, r, r->lacking), r->lack) <= r->others)
-			retry(c, p);
+		if (r->lack == 0 || add_sat(others_of(c, r, r->lacking), r->lack) > r->others)
+			continue;
+		r->lack = 0;
+		if (p->spec != NULL && reporter_retry(p->report, c->wake->now))
+			pod_bound_all(p);
 	}
 }

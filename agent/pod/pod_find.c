@@ -100,16 +100,15 @@ static size_t only_missing(const struct pod *p, size_t except, const struct pod_
  * it with what the kubelet admitted last: the spec, or the status. */
 static bool pod_has_limits_of(const struct kube_container *c, const struct limits *stands)
 {
-	const uint64_t now[RESOURCE_COUNT] = {
-		[RESOURCE_CPU] = cpu_milli_of(stands->cpu_quota_usec, stands->cpu_period_usec),
-		[RESOURCE_MEMORY] = stands->mem_max,
-	};
+	uint64_t period = stands->cpu_period_usec;
 
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		if (!limit_same_file(r, now[r], c->spec.limit[r], stands->cpu_period_usec) &&
-		    !(c->has_status &&
-		      limit_same_file(r, now[r], c->status.limit[r], stands->cpu_period_usec)))
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		uint64_t now = limit_amount(stands, r);
+
+		if (!limit_same_file(r, now, c->spec.limit[r], period) &&
+		    !(c->has_status && limit_same_file(r, now, c->status.limit[r], period)))
 			return false;
+	}
 	return true;
 }
 
@@ -149,11 +148,10 @@ static struct limits goes_back(const struct managed *m)
 	struct limits l = m->container.found;
 	struct usage u = {0};
 
-	if (cg_read(m->cgroup.cg, USAGE_CPU_LIMIT | USAGE_MEM_LIMIT, &u) < 0)
+	if (cg_read(m->cgroup.cg, LIMITS_USAGE, &u) < 0)
 		return l;
 	unit_fill_absent(m, &u);
-	if (!is_ours(m, RESOURCE_CPU,
-		     cpu_milli_of(u.limits.cpu_quota_usec, u.limits.cpu_period_usec))) {
+	if (!is_ours(m, RESOURCE_CPU, limit_amount(&u.limits, RESOURCE_CPU))) {
 		l.cpu_quota_usec = u.limits.cpu_quota_usec;
 		l.cpu_period_usec = u.limits.cpu_period_usec;
 	}
@@ -225,9 +223,9 @@ static void forget_guess(struct managed *m)
 /* The originals of the true owner are restored from its record, until that succeeds. */
 static void give_to(struct pod *p, size_t k, char *unit)
 {
-	struct managed *owner = p->members[k].managed;
+	struct managed *owner;
 
-	if (owner == NULL)
+	if (p->members[k].managed == NULL)
 		pod_apply_rules(p); /* it has a record now, so it is to be handed back */
 	owner = p->members[k].managed;
 	if (owner == NULL || owner->cgroup.cg != NULL) {
@@ -299,12 +297,11 @@ static bool pod_out_of_reach(const struct managed *m, const char *path)
 	return m->container.rule.rule.mode != MODE_OFF && scope_out_of_reach(m->pid1, path);
 }
 
-/* The cgroup on record; NULL: none. */
+/* The cgroup on record, while its files may still have to get the originals; NULL: none. */
 static const char *recorded_cgroup(const struct managed *m)
 {
-	const struct baseline *b = m->record;
-
-	return b != NULL ? b->cgroup : NULL;
+	return m->record != NULL && !m->hand_back.due && !m->hand_back.done ? m->record->cgroup
+									    : NULL;
 }
 
 /* An agent that could call PID 1 has sized this run of it: its files get the originals, once. */
@@ -312,8 +309,7 @@ static void pod_put_back(struct managed *m, const char *path)
 {
 	const char *recorded = recorded_cgroup(m);
 
-	if (!m->hand_back.due && !m->hand_back.done && recorded != NULL &&
-	    strcmp(recorded, path) == 0)
+	if (recorded != NULL && strcmp(recorded, path) == 0)
 		lifecycle_release(m, STATE_PID1_UNREACHABLE);
 }
 
@@ -324,8 +320,7 @@ static bool may_be_put_back(const struct managed *m, const struct pod_children *
 	const char *recorded = recorded_cgroup(m);
 	bool found = false;
 
-	if (recorded == NULL || m->hand_back.due || m->hand_back.done ||
-	    managed_state(m) == UNIT_RESTORED)
+	if (recorded == NULL || managed_state(m) == UNIT_RESTORED)
 		return false;
 	for (size_t i = 0; i < all->count; i++)
 		found |= strcmp(all->item[i].path, recorded) == 0;
@@ -351,9 +346,7 @@ static void pod_put_back_level(struct pod *p, const struct pod_children *all)
 #define COOKIE_KINDS    (COOKIE_POD | COOKIE_NEWCOMER | COOKIE_PARENT)
 
 /* Longer than that, a limit of the spec is not going to be there. */
-#define READY_USEC   (10 * USEC_PER_SEC)
-#define LIMITS_USAGE (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT)
-
+#define READY_USEC (10 * USEC_PER_SEC)
 /* --- watches --- */
 
 bool pods_watch_event(struct pods *pods, const struct cg_watch_event *e)
@@ -362,14 +355,11 @@ bool pods_watch_event(struct pods *pods, const struct cg_watch_event *e)
 
 	if (!(e->cookie & COOKIE_KINDS))
 		return false;
-	for (size_t i = 0; i < pods->count; i++) {
-		struct pod *p = pods->items[i];
-
+	PODS_FOREACH (p, pods)
 		if (e->cookie & COOKIE_PARENT)
 			p->scan |= p->path == NULL || e->what == CG_WATCH_CHILD_GONE;
 		else
 			p->scan |= p->serial == serial;
-	}
 	return true;
 }
 
@@ -398,10 +388,9 @@ void pods_watch_parents(struct pods *pods)
 	/* The kubelet has made its folders meanwhile, or made them anew. */
 	pods_unwatch(pods);
 	for (int i = 0; i < count; i++) {
-		if (cg_open(pods->host->root, paths[i], &pods->parents[i]) < 0)
-			continue;
-		cg_watch_children(pods->inotify->watch, pods->parents[i],
-				  COOKIE_PARENT | (uint64_t)i);
+		if (cg_open(pods->host->root, paths[i], &pods->parents[i]) == 0)
+			cg_watch_children(pods->inotify->watch, pods->parents[i],
+					  COOKIE_PARENT | (uint64_t)i);
 	}
 	pods_scan_again(pods);
 	pods_scan(pods);
@@ -416,33 +405,27 @@ void pod_unwatch(struct pod *p)
 /* Watches a new cgroup: the runtime is about to write its limits. */
 static void await(struct pod *p, const char *path)
 {
-	struct cg *cg;
+	OWN(drop_cg) struct cg *cg = NULL; /* the watch outlives it */
 
 	p->newcomers = true;
 	p->scan = true;
-	if (cg_open(p->pods->host->root, path, &cg) < 0)
-		return;
-	/* The watch outlives the descriptor. */
-	cg_watch_limits(p->pods->inotify->watch, cg, COOKIE_NEWCOMER | p->serial);
-	cg_close(cg);
+	if (cg_open(p->pods->host->root, path, &cg) == 0)
+		cg_watch_limits(p->pods->inotify->watch, cg, COOKIE_NEWCOMER | p->serial);
 }
 
 /* --- what is ready --- */
 
 static int read_limits(const struct host *host, const char *path, struct limits *ret)
 {
+	OWN(drop_cg) struct cg *cg = NULL;
 	struct usage u = {0};
-	struct cg *cg;
 	int r = cg_open(host->root, path, &cg);
 
-	if (r < 0)
-		return r;
-	r = cg_read(cg, LIMITS_USAGE, &u);
-	cg_close(cg);
-	if (r < 0)
-		return r;
-	*ret = u.limits;
-	return 0;
+	if (r == 0)
+		r = cg_read(cg, LIMITS_USAGE, &u);
+	if (r == 0)
+		*ret = u.limits;
+	return r;
 }
 
 /* Every limit that is to come has come. */
@@ -450,16 +433,6 @@ static bool has_limits(const struct limits *stands, const uint64_t spec[RESOURCE
 {
 	return (spec[RESOURCE_CPU] == LIMIT_MAX || stands->cpu_quota_usec != LIMIT_MAX) &&
 	       (spec[RESOURCE_MEMORY] == LIMIT_MAX || stands->mem_max != LIMIT_MAX);
-}
-
-static void note_limits(const struct host *host, const char *path, uint64_t ret[RESOURCE_COUNT])
-{
-	struct limits l;
-
-	if (read_limits(host, path, &l) < 0)
-		return;
-	ret[RESOURCE_CPU] = cpu_milli_of(l.cpu_quota_usec, l.cpu_period_usec);
-	ret[RESOURCE_MEMORY] = l.mem_max;
 }
 
 /* CPUs that its processes may run on; 0: not known. */
@@ -484,6 +457,19 @@ static bool has_own_cpus(const struct pod *p, const struct kube_container *c, co
 	mine = cpus_of(p->pods->host, path);
 	theirs = cpus_of(p->pods->host, all);
 	return mine != 0 && mine < theirs;
+}
+
+/* Reads them. False: they cannot be read, or are not all there yet: they are waited for. */
+static bool limits_ready(struct pod *p, struct managed *m, const char *path,
+			 const uint64_t spec[RESOURCE_COUNT], struct limits *ret)
+{
+	managed_attach_tried(m);
+	if (read_limits(p->pods->host, path, ret) < 0)
+		return false;
+	if (has_limits(ret, spec) || p->pods->wake->now - m->cgroup.attach_tried_at >= READY_USEC)
+		return true;
+	await(p, path);
+	return false;
 }
 
 /* --- the pod's own cgroup --- */
@@ -514,7 +500,7 @@ static struct managed *level_new(struct pod *p)
 
 	if (kubepods_parse(p->path, &cgroup) < 0)
 		return NULL;
-	names.unit = unit_of(p->pods->pid1, &cgroup);
+	names.unit = unit_of(p->pods->units->pid1, &cgroup);
 	snprintf(name, sizeof name, "%s/%s", p->spec->namespace, p->spec->name);
 	pod_key(p->spec->uid, NULL, key);
 	m = managed_new(p->pods->units, &names);
@@ -550,25 +536,19 @@ static void find_level(struct pod *p, const struct pod_children *all)
 	}
 	level_spec(p->spec, spec);
 	a.spec_milli = spec[RESOURCE_CPU];
-	managed_attach_tried(m);
-	if (read_limits(p->pods->host, p->path, &stands) < 0)
+	if (!limits_ready(p, m, p->path, spec, &stands))
 		return;
-	if (!has_limits(&stands, spec) &&
-	    p->pods->wake->now - m->cgroup.attach_tried_at < READY_USEC) {
-		await(p, p->path);
-		return;
-	}
 	if (m->record == NULL && pod_recover_level(p, &stands, &was))
 		persist_level(m, &was);
-	managed_start(m, &m->container.rule.rule, &a);
+	managed_start(m, &a);
 	p->concerned = true;
 }
 
 /* Its folder, and a watch of it. -ENOENT: there is none. */
 static int find_path(struct pod *p)
 {
+	OWN(drop_cg) struct cg *cg = NULL;
 	char path[KUBEPODS_PATH_MAX];
-	struct cg *cg;
 	int r = host_find_pod(p->pods->host, p->spec->cgroup_uid, path);
 
 	if (r < 0) {
@@ -582,7 +562,6 @@ static int find_path(struct pod *p)
 	if (r < 0)
 		return r;
 	cg_watch_children(p->pods->inotify->watch, cg, COOKIE_POD | p->serial);
-	cg_close(cg);
 	free(p->path);
 	p->path = strdup(path);
 	return p->path != NULL ? 0 : -ENOMEM;
@@ -676,19 +655,13 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 		p->scan |= m->container.unfound == STATE_SIZING;
 		return;
 	}
-	managed_attach_tried(m);
-	if (read_limits(p->pods->host, child->path, &stands) < 0)
+	if (!limits_ready(p, m, child->path, c->spec.limit, &stands))
 		return;
-	if (!has_limits(&stands, c->spec.limit) &&
-	    p->pods->wake->now - m->cgroup.attach_tried_at < READY_USEC) {
-		await(p, child->path);
-		return;
-	}
 	if (has_own_cpus(p, c, child->path)) {
 		leave_alone(p, i, STATE_OWN_CPUS);
 		return;
 	}
-	unit = unit_of(p->pods->pid1, &child->name);
+	unit = unit_of(p->pods->units->pid1, &child->name);
 	managed_set_unit(m, unit != NULL ? strdup(unit) : NULL);
 	first = m->control.started_at == 0;
 	m->container.attach = ATTACH_CONFIRMED;
@@ -697,7 +670,7 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 		m->container.attach = m->record != NULL ? ATTACH_GUESSED : ATTACH_GUESSED_NEW;
 		m->container.found = stands;
 	}
-	managed_start(m, &m->container.rule.rule, &a);
+	managed_start(m, &a);
 	if (first && m->cgroup.cg != NULL)
 		pod_spec_first(m);
 	p->concerned = true;
@@ -707,11 +680,14 @@ static void find_container(struct pod *p, size_t i, const struct pod_children *a
 {
 	struct managed *m = p->members[i].managed;
 	const struct pod_child *child = pod_child_of_id(all, p->spec->containers[i].id);
+	struct limits stands;
+	bool guessed;
 
 	if (m == NULL || !m->container.annotated || m->hand_back.due ||
 	    managed_state(m) == UNIT_RESTORED) {
-		if (child != NULL)
-			note_limits(p->pods->host, child->path, p->members[i].limit);
+		if (child != NULL && read_limits(p->pods->host, child->path, &stands) == 0)
+			for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+				p->members[i].limit[r] = limit_amount(&stands, r);
 		return;
 	}
 	if (m->cgroup.cg != NULL &&
@@ -720,13 +696,11 @@ static void find_container(struct pod *p, size_t i, const struct pod_children *a
 		managed_lost(m);
 	if (m->cgroup.cg != NULL)
 		return;
-	if (child != NULL) {
-		start(p, i, child, false);
-		return;
-	}
-	child = guess(p, i, all);
+	guessed = child == NULL;
+	if (guessed)
+		child = guess(p, i, all);
 	if (child != NULL)
-		start(p, i, child, true);
+		start(p, i, child, guessed);
 }
 
 /* Until the next call; NULL: they cannot be read. */

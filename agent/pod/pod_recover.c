@@ -14,8 +14,6 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "policy/base/base.h"
-#include <stdio.h>
-#include <string.h>
 
 #define CPU_PERIOD_USEC 100000ULL
 
@@ -173,13 +171,9 @@ void pod_recover_listed(struct pod *p, const struct kube_pod *s, bool in_table)
 
 static uint64_t recorded(const struct pod *p, const struct kube_container *c, enum resource r)
 {
-	char key[RECORD_NAME_MAX];
-	const struct baseline *b;
-	uint64_t limit;
+	const struct baseline *b = persist_container(p, c);
+	uint64_t limit = b != NULL ? limit_amount(&b->limits, r) : LIMIT_MAX;
 
-	pod_key(p->spec->uid, c->name, key);
-	b = baseline_find(&p->pods->records->baselines, key);
-	limit = b != NULL ? limit_amount(&b->limits, r) : LIMIT_MAX;
 	return limit != LIMIT_MAX ? limit : c->spec.limit[r];
 }
 
@@ -246,14 +240,13 @@ void pod_recover_end(struct pods *pods)
 
 	if (!pods->records->originals_lost || !pods->synced || pods->missed)
 		return;
-	for (size_t i = 0; i < pods->count; i++)
-		if (pod_in_doubt(pods->items[i]))
-			in_doubt = pods->items[i]->scan = true;
+	PODS_FOREACH (p, pods)
+		if (pod_in_doubt(p))
+			in_doubt = p->scan = true;
 	if (in_doubt)
 		return;
-	for (size_t i = 0; i < pods->entry_count; i++)
-		if (pods->entries[i]->life.sized &&
-		    !persist_has_pod(pods->records, pods->entries[i]->uid))
+	ENTRIES_FOREACH (p, pods)
+		if (p->life.sized && !persist_has_pod(pods->records, p->uid))
 			return;
 	persist_originals_found(pods->records);
 }

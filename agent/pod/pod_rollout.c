@@ -11,8 +11,7 @@
 
 /* A workload may be away from the node this long, while its pods are replaced. A stopped rollout is
  * remembered for longer: until its pods have another one, or too many are. */
-#define AWAY_USEC    USEC_PER_HOUR
-#define ROLLOUTS_MAX ROLLOUT_STOPS_MAX
+#define AWAY_USEC USEC_PER_HOUR
 /* After a save that failed, and while one is under way. */
 #define SAVE_AGAIN_USEC USEC_PER_MIN
 
@@ -62,7 +61,7 @@ static struct pod_rollout *add(struct pods *pods, const char *workload, uint32_t
 {
 	struct pod_rollout *grown, *r;
 
-	if (pods->rollout_count == ROLLOUTS_MAX)
+	if (pods->rollout_count == ROLLOUT_STOPS_MAX)
 		forget_oldest(pods);
 	grown = reallocarray(pods->rollouts, pods->rollout_count + 1, sizeof *grown);
 	if (grown == NULL)
@@ -206,9 +205,7 @@ static void stop(struct pods *pods, struct pod_rollout *r, enum rollout_hurt hur
 
 	r->hurt = hurt;
 	pods->rollouts_save_at = pods->wake->now;
-	for (size_t i = 0; i < pods->count; i++) {
-		struct pod *p = pods->items[i];
-
+	PODS_FOREACH (p, pods) {
 		if (!has_part(p, r, ROLLOUT_SIZED))
 			continue;
 		if (!reported)
@@ -223,9 +220,7 @@ static bool is_replaced(const struct pods *pods, const struct pod_rollout *r)
 {
 	bool replaced = false;
 
-	for (size_t i = 0; i < pods->count; i++) {
-		const struct pod *p = pods->items[i];
-
+	PODS_FOREACH (p, pods) {
 		if (!is_of(r, p->spec))
 			continue;
 		POD_FOREACH (m, p) {
@@ -285,18 +280,10 @@ static void save_stops(struct pods *pods)
 	pods->rollouts_save_at = r < 0 ? pods->wake->now + SAVE_AGAIN_USEC : 0;
 }
 
-static void save_due(struct pods *pods)
-{
-	if (pods->rollouts_save_at == 0 && persist_rollouts_lost(pods->records))
-		pods->rollouts_save_at = pods->wake->now + SAVE_AGAIN_USEC;
-	if (pods->rollouts_save_at != 0 && pods->wake->now >= pods->rollouts_save_at)
-		save_stops(pods);
-}
-
 void pods_rollouts_tick(struct pods *pods)
 {
-	for (size_t i = 0; i < pods->count; i++)
-		POD_FOREACH (m, pods->items[i])
+	PODS_FOREACH (p, pods)
+		POD_FOREACH (m, p)
 			count_container(m);
 	for (size_t i = 0; i < pods->rollout_count; i++) {
 		struct pod_rollout *r = &pods->rollouts[i];
@@ -306,5 +293,8 @@ void pods_rollouts_tick(struct pods *pods)
 			stop(pods, r, hurt);
 	}
 	forget_old(pods);
-	save_due(pods);
+	if (pods->rollouts_save_at == 0 && persist_rollouts_lost(pods->records))
+		pods->rollouts_save_at = pods->wake->now + SAVE_AGAIN_USEC;
+	if (pods->rollouts_save_at != 0 && pods->wake->now >= pods->rollouts_save_at)
+		save_stops(pods);
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 struct container_rule;
-struct kube_pod;
 struct pod;
 struct pod_rollout;
 struct pods;

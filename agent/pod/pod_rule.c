@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which containers of a pod are managed, by which rule, and why the others are not. */
 #include "agent/pod/pod_rule.h"
 #include "agent/apply/start.h"
 #include "agent/manage/host.h"
@@ -17,8 +16,7 @@
 
 static bool finished(const struct kube_pod *s)
 {
-	return s->phase != NULL &&
-	       (strcmp(s->phase, "Succeeded") == 0 || strcmp(s->phase, "Failed") == 0);
+	return strcmp(s->phase, "Succeeded") == 0 || strcmp(s->phase, "Failed") == 0;
 }
 
 /* vscaled does not limit itself: such a limit could stop the process that has to raise it. */
@@ -92,14 +90,6 @@ static struct managed *container_new(struct pod *p, const struct kube_container 
 	return m;
 }
 
-static bool has_originals(const struct pod *p, const struct kube_container *c)
-{
-	char key[RECORD_NAME_MAX];
-
-	pod_key(p->spec->uid, c->name, key);
-	return baseline_find(&p->pods->records->baselines, key) != NULL;
-}
-
 /* It is not managed, or no longer: what vscaled wrote is handed back. */
 static void not_ours(struct pod *p, size_t i, enum state_reason why)
 {
@@ -108,7 +98,7 @@ static void not_ours(struct pod *p, size_t i, enum state_reason why)
 	bool was_ours;
 
 	member->why = why;
-	if (member->managed == NULL && !p->ending && has_originals(p, c))
+	if (member->managed == NULL && !p->ending && persist_container(p, c) != NULL)
 		member->managed = container_new(p, c);
 	if (member->managed == NULL)
 		return;
@@ -138,7 +128,7 @@ static void ours(struct pod *p, size_t i, const struct container_rule *rule)
 	m->container.rule = *rule;
 	m->container.annotated = true;
 	if (!same)
-		rule_apply(m, &m->container.rule.rule);
+		rule_apply(m);
 	unit_update_blocked(m);
 }
 
@@ -154,7 +144,7 @@ static void freeze(const struct pod *p, size_t i, struct container_rule *rule)
 	if (m != NULL && m->container.annotated) {
 		*rule = m->container.rule;
 		mode = MIN(mode, rule->rule.mode);
-	} else if (!has_originals(p, &p->spec->containers[i]) &&
+	} else if (persist_container(p, &p->spec->containers[i]) == NULL &&
 		   !pod_originals_lost(p->pods, p->spec)) {
 		mode = MODE_OFF;
 		rule->has_rollout = false;
@@ -194,15 +184,12 @@ struct annotation_input pod_annotations(const struct pods *pods, const struct ku
 
 void pod_set_level_rule(struct pod *p)
 {
-	struct policy_rule rule = policy_rule_default;
+	enum mode mode = pod_is_sized(p) ? MODE_AUTO : MODE_OFF;
 
-	rule.mode = pod_is_sized(p) ? MODE_AUTO : MODE_OFF;
-	rule.resources = RESOURCES_BOTH;
-	if (p->level == NULL || finished(p->spec) ||
-	    p->level->container.rule.rule.mode == rule.mode)
+	if (p->level == NULL || finished(p->spec) || p->level->container.rule.rule.mode == mode)
 		return;
-	p->level->container.rule.rule = rule;
-	rule_apply(p->level, &p->level->container.rule.rule);
+	p->level->container.rule.rule.mode = mode;
+	rule_apply(p->level);
 }
 
 /* Why a container is not managed; STATE_SIZING: it is, by *rule. of_pod: why none is. */

@@ -111,12 +111,9 @@ static bool names_cpus(const struct managed *m)
 /* The policy is the node's: one container is enough to know it. */
 static bool is_at_work(const struct unit_table *t, bool review)
 {
-	for (size_t i = 0; i < t->count; i++) {
-		const struct managed *m = t->items[i];
-
+	UNITS_FOREACH (m, t)
 		if ((review || t->wake->now - m->control.started_at < NEW_USEC) && names_cpus(m))
 			return true;
-	}
 	return false;
 }
 
@@ -124,18 +121,18 @@ void runtime_check(struct unit_table *t, bool review)
 {
 	bool any;
 
-	for (size_t i = 0; i < t->count; i++)
-		if (t->items[i]->container.resize_read_at != 0 &&
-		    t->wake->now - t->items[i]->container.resize_read_at >= READ_USEC)
-			set_resize_read(t->items[i], 0);
+	UNITS_FOREACH (m, t)
+		if (m->container.resize_read_at != 0 &&
+		    t->wake->now - m->container.resize_read_at >= READ_USEC)
+			set_resize_read(m, 0);
 	/* It counts as active until the containers that it assigned CPUs to are gone. */
 	if (t->host->cpu_manager && !review)
 		return;
 	any = is_at_work(t, review);
 	if (any == t->host->cpu_manager)
 		return;
-	host_set_cpu_manager(t->host, any);
-	for (size_t i = 0; i < t->count; i++)
-		if (t->items[i]->kind == UNIT_KIND_CONTAINER)
-			pod_set_bounds(t->items[i]);
+	t->host->cpu_manager = any;
+	UNITS_FOREACH (m, t)
+		if (m->kind == UNIT_KIND_CONTAINER)
+			pod_set_bounds(m);
 }

@@ -189,19 +189,17 @@ static bool taken_over(const struct kube_container *now, const struct kube_conta
 	       kube_owner(now, KUBE_LEAF_LIMIT(r)) == OWNER_OTHER;
 }
 
-static void container_changed(struct pod *p, size_t i, const struct kube_container *old)
+/* Container i of its pod. */
+static void note_limits(struct managed *m, size_t i, const struct kube_container *now,
+			const struct kube_container *old)
 {
-	const struct kube_container *now = &p->spec->containers[i];
-	struct managed *m = p->members[i].managed;
-
-	if (m == NULL || m->control.started_at == 0)
-		return;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		if (now->spec.limit[r] == old->spec.limit[r] && !taken_over(now, old, r))
 			continue;
-		m->container.echo_until = p->pods->wake->now + ECHO_USEC;
+		m->container.echo_until = m->wake->now + ECHO_USEC;
 		/* Else the spec says it because vscaled sent it. */
-		if (p->pods->reporter == NULL || (reporter_foreign(p->report, i) & (1u << r)))
+		if (m->pod->pods->reporter == NULL ||
+		    (reporter_foreign(m->pod->report, i) & (1u << r)))
 			desired(m, r, now->spec.limit[r]);
 	}
 }
@@ -217,22 +215,15 @@ void pod_spec_changed(struct pod *p, const struct kube_pod *old)
 			old != NULL ? kube_pod_container(old, now->name) : NULL;
 		struct managed *m = p->members[i].managed;
 
-		if (m != NULL)
-			runtime_reported(m, now, was, ended);
-		if (m != NULL && was != NULL && m->control.started_at != 0)
-			note_kill(m, now, was);
-	}
-	if (old == NULL)
-		return;
-	/* The kubelet replays all values of the containers it updates, and of the pod. */
-	if (old->generation != p->spec->generation)
-		POD_FOREACH (m, p)
-			m->container.echo_until = p->pods->wake->now + ECHO_USEC;
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct kube_container *was =
-			kube_pod_container(old, p->spec->containers[i].name);
-
-		if (was != NULL)
-			container_changed(p, i, was);
+		if (m == NULL)
+			continue;
+		runtime_reported(m, now, was, ended);
+		/* The kubelet replays all values of the containers it updates, and of the pod. */
+		if (old != NULL && old->generation != p->spec->generation)
+			m->container.echo_until = m->wake->now + ECHO_USEC;
+		if (was == NULL || m->control.started_at == 0)
+			continue;
+		note_kill(m, now, was);
+		note_limits(m, i, now, was);
 	}
 }

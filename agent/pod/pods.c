@@ -39,9 +39,9 @@ static size_t observed_containers(const struct pods *pods)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < pods->count; i++)
-		if (pods->items[i]->observed)
-			n += containers_of(pods->items[i]->spec);
+	PODS_FOREACH (p, pods)
+		if (p->observed)
+			n += containers_of(p->spec);
 	return n;
 }
 
@@ -49,12 +49,9 @@ static struct pod *youngest(const struct pods *pods)
 {
 	struct pod *ret = NULL;
 
-	for (size_t i = 0; i < pods->count; i++) {
-		struct pod *p = pods->items[i];
-
+	PODS_FOREACH (p, pods)
 		if (p->observed && (ret == NULL || p->spec->created_real > ret->spec->created_real))
 			ret = p;
-	}
 	return ret;
 }
 
@@ -81,15 +78,6 @@ static bool pod_observe(struct pods *pods, const struct kube_pod *spec)
 		pod_apply_rules(p);
 	}
 	return true;
-}
-
-/* An observed pod leaves the table: one that had no place may take it. */
-static void pod_observe_ended(struct pods *pods, const struct pod *p)
-{
-	if (!p->observed || !pods->observe_full)
-		return;
-	pods->observe_full = false;
-	pods->list_due = true;
 }
 
 /* --- entries: of all pods of the node --- */
@@ -131,21 +119,20 @@ static void entry_listed(struct pod *p)
 static void entries_of_records(struct pods *pods)
 {
 	for (size_t i = 0; i < pods->records->baselines.count; i++) {
-		const char *key = pods->records->baselines.items[i].key;
-		size_t prefix = strlen(BASELINE_POD_PREFIX);
+		const char *pod = baseline_pod(&pods->records->baselines.items[i]);
 		char uid[RECORD_NAME_MAX];
 
-		if (strncmp(key, BASELINE_POD_PREFIX, prefix) != 0)
+		if (pod == NULL)
 			continue;
-		snprintf(uid, sizeof uid, "%.*s", (int)strcspn(key + prefix, "/"), key + prefix);
+		snprintf(uid, sizeof uid, "%.*s", (int)strcspn(pod, "/"), pod);
 		(void)pods_note(pods, uid);
 	}
 }
 
 static void entries_list_end(struct pods *pods, bool whole)
 {
-	for (size_t i = 0; i < pods->entry_count; i++) {
-		struct pod_life *l = &pods->entries[i]->life;
+	ENTRIES_FOREACH (p, pods) {
+		struct pod_life *l = &p->life;
 
 		l->absent = !l->listed;
 		if (l->listed || !whole)
@@ -201,21 +188,6 @@ bool pods_want_list(struct pods *pods)
 	return any;
 }
 
-/* --- the table --- */
-
-void pods_init(struct pods *pods, struct unit_table *units)
-{
-	*pods = (struct pods){
-		.units = units,
-		.wake = units->wake,
-		.config = units->config,
-		.host = units->host,
-		.pid1 = units->pid1,
-		.inotify = units->inotify,
-		.records = units->records,
-	};
-}
-
 /* --- one pod --- */
 
 /* Its containers are to be looked after. */
@@ -256,7 +228,11 @@ static void pod_drop(struct pod *p, bool for_good)
 	if (for_good && persist_has_pod(p->pods->records, p->uid))
 		p->life.sized = false;
 	pod_unwatch(p);
-	pod_observe_ended(p->pods, p);
+	/* One that had no place may take that of an observed pod. */
+	if (p->observed && p->pods->observe_full) {
+		p->pods->observe_full = false;
+		p->pods->list_due = true;
+	}
 	for (size_t k = p->pods->units->count; k > 0; k--) {
 		struct managed *m = p->pods->units->items[k - 1];
 
@@ -278,9 +254,9 @@ static void pod_drop(struct pod *p, bool for_good)
 void pods_free(struct pods *pods)
 {
 	pods_unwatch(pods);
-	for (size_t i = 0; i < pods->entry_count; i++) {
-		pod_clear(pods->entries[i]);
-		free(pods->entries[i]);
+	ENTRIES_FOREACH (p, pods) {
+		pod_clear(p);
+		free(p);
 	}
 	free(pods->entries);
 	free(pods->items);
@@ -313,9 +289,7 @@ static int pod_take(struct pod *p, struct kube_pod *spec)
 /* A pod with another uid is another pod, even with the same name. */
 static void drop_namesake(struct pods *pods, const struct kube_pod *spec)
 {
-	for (size_t i = 0; i < pods->count; i++) {
-		struct pod *p = pods->items[i];
-
+	PODS_FOREACH (p, pods) {
 		if (strcmp(p->spec->namespace, spec->namespace) != 0 ||
 		    strcmp(p->spec->name, spec->name) != 0 || strcmp(p->spec->uid, spec->uid) == 0)
 			continue;
@@ -370,17 +344,10 @@ static bool pod_enters(const struct pods *pods, const struct kube_pod *spec, boo
 		(!pod_originals_lost(pods, spec) || pod_recoverable(spec)));
 }
 
-/* Is it to be looked after, and can it be? Then the spec is its newest. */
-static bool pod_is_taken(struct pod *p, struct kube_pod *spec, bool wanted)
-{
-	pod_recover_listed(p, spec, wanted);
-	return wanted && pod_take(p, spec) == 0;
-}
-
 void pods_put(struct pods *pods, struct kube_pod *spec)
 {
 	const struct annotation_input input = pod_annotations(pods, spec);
-	bool asked = annotation_opted_in(&input), observed = false, first;
+	bool asked = annotation_opted_in(&input), observed = false, wanted = false, first;
 	/* Its namespace may have sized one with records. */
 	bool known = !pods->namespaces_awaited ||
 		     (pods->namespaces_late && !persist_has_pod(pods->records, spec->uid));
@@ -389,12 +356,13 @@ void pods_put(struct pods *pods, struct kube_pod *spec)
 
 	daemon_wake(pods->wake);
 	drop_namesake(pods, spec);
-	if (p != NULL)
+	if (p != NULL) {
 		entry_listed(p);
-	if (p != NULL && known && !p->observed)
-		observed = pod_observe(pods, spec);
-	if (p == NULL ||
-	    !pod_is_taken(p, spec, old != NULL || observed || pod_enters(pods, spec, asked))) {
+		observed = known && !p->observed && pod_observe(pods, spec);
+		wanted = old != NULL || observed || pod_enters(pods, spec, asked);
+		pod_recover_listed(p, spec, wanted);
+	}
+	if (!wanted || pod_take(p, spec) < 0) {
 		kube_pod_free(spec);
 		return;
 	}
@@ -457,8 +425,8 @@ void pods_list_begin(struct pods *pods)
 	pods->listing = true;
 	pods->missed = false;
 	entries_of_records(pods);
-	for (size_t i = 0; i < pods->entry_count; i++)
-		pods->entries[i]->life.listed = false;
+	ENTRIES_FOREACH (p, pods)
+		p->life.listed = false;
 }
 
 /* What no list names leaves the table with its cgroup. */
@@ -488,9 +456,9 @@ void pods_list_end(struct pods *pods, bool whole)
 
 void pods_apply_rules(struct pods *pods)
 {
-	for (size_t i = 0; i < pods->count; i++) {
-		pod_apply_rules(pods->items[i]);
-		pods->items[i]->scan = true;
+	PODS_FOREACH (p, pods) {
+		pod_apply_rules(p);
+		p->scan = true;
 	}
 	/* Pods that no rule named before are not in the table. */
 	pods->observe_full = false;
@@ -517,11 +485,11 @@ void pods_scan(struct pods *pods)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < pods->count; i++) {
-		if (!pods->items[i]->scan)
+	PODS_FOREACH (p, pods) {
+		if (!p->scan)
 			continue;
 		any = true;
-		pod_scan(pods->items[i]);
+		pod_scan(p);
 	}
 	if (any)
 		persist_baselines(pods->records);

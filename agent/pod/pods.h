@@ -9,10 +9,6 @@ struct kube_namespaces;
 struct kube_pod;
 struct pod;
 struct pods;
-struct unit_table;
-
-/* Empty; with the parts that the table of units uses. */
-void pods_init(struct pods *pods, struct unit_table *units);
 
 /* The pod's entry, which is new where there was none; NULL: no memory, or no uid. */
 struct pod *pods_note(struct pods *pods, const char *uid);

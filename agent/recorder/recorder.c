@@ -35,8 +35,8 @@ void recorder_start(struct unit_table *t)
 		return;
 	}
 	t->recorder = r;
-	for (size_t i = 0; i < t->count; i++)
-		t->items[i]->recording.file = 0;
+	UNITS_FOREACH (m, t)
+		m->recording.file = 0;
 }
 
 void recorder_stop(struct unit_table *t)

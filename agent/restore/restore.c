@@ -18,10 +18,9 @@
 
 #define CGROUP_PATH_MAX 1024
 
-/* Why a target has no cgroup. */
+/* Why a container or pod has no cgroup. */
 enum restore_missing {
-	RESTORE_THERE,     /* it has one */
-	RESTORE_STOPPED,   /* a unit that does not run */
+	RESTORE_THERE,     /* it has one, or it is a unit */
 	RESTORE_RESTARTED, /* a container that was restarted in its pod */
 	RESTORE_POD_GONE,
 };
@@ -131,16 +130,12 @@ static bool is_folder(int root, const char *path, ino_t *ret)
 /* The pod's UID, and whether the record is that of a container. -EINVAL: of no pod. */
 static int pod_uid(const struct baseline *b, char *ret, size_t size, bool *ret_container)
 {
-	size_t prefix = strlen(BASELINE_POD_PREFIX), length;
-	const char *uid = b->key + prefix;
+	const char *uid = baseline_pod(b);
+	size_t length = uid != NULL ? strcspn(uid, "/") : 0;
 
-	if (strncmp(b->key, BASELINE_POD_PREFIX, prefix) != 0)
-		return -EINVAL;
-	length = strcspn(uid, "/");
 	if (length == 0 || length >= size)
 		return -EINVAL;
-	memcpy(ret, uid, length);
-	ret[length] = '\0';
+	snprintf(ret, size, "%.*s", (int)length, uid);
 	*ret_container = uid[length] == '/';
 	return 0;
 }
@@ -186,7 +181,7 @@ static void locate_pod(const struct restore *r, struct restore_target *t)
 /* The name of a record as users give it: a unit, or NAMESPACE/POD[/CONTAINER]. */
 static const char *restore_shown_name(const struct baseline *b)
 {
-	const char *unit = restore_unit_name(b);
+	const char *unit = baseline_unit(b);
 
 	if (unit == NULL && b->shown != NULL)
 		return b->shown;
@@ -200,13 +195,12 @@ static void restore_locate(const struct restore *r, const struct baseline *b,
 	*ret = (struct restore_target){
 		.baseline = b,
 		.name = restore_shown_name(b),
-		.unit = restore_unit_name(b),
+		.unit = baseline_unit(b),
 	};
 	if (ret->unit == NULL) {
 		locate_pod(r, ret);
 	} else if (cgroup_find(r->root, ret->unit, b->cgroup_inode, ret->path) < 0) {
 		ret->path[0] = '\0';
-		ret->missing = RESTORE_STOPPED;
 	}
 	for (const char *c = ret->path; *c; c++)
 		ret->depth += *c == '/';
@@ -215,9 +209,6 @@ static void restore_locate(const struct restore *r, const struct baseline *b,
 /* --- the steps for a single record */
 
 #define WANT (USAGE_CPU_LIMIT | USAGE_MEM_LIMIT | USAGE_MEM | USAGE_MEM_STAT)
-
-#define PROPS_CPU    UNIT_PROP_CPU_QUOTA
-#define PROPS_MEMORY (UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH)
 
 /* A reclaim call takes back 64 MiB at most: 16 GiB of page cache, then it is left. */
 #define RECLAIM_CALLS_MAX 256
@@ -381,8 +372,8 @@ static struct unit_props props_wanted(const struct work *w)
 static void restore_properties(struct work *w)
 {
 	struct unit_props want = props_wanted(w);
-	uint32_t own = (PROPS_CPU | PROPS_MEMORY) & ~w->target->baseline->dropins;
-	int r = units_set(w->restore, w->target->unit, &want, PROPS_CPU | PROPS_MEMORY);
+	uint32_t own = UNIT_PROP_ALL & ~w->target->baseline->dropins;
+	int r = units_set(w->restore, w->target->unit, &want, UNIT_PROP_ALL);
 
 	if (r < 0) {
 		fail(w, "systemd did not accept the values", r);
@@ -391,7 +382,7 @@ static void restore_properties(struct work *w)
 	/* A reload must not lower a memory value that was left. */
 	own |= UNIT_DROPIN_OWN;
 	if (w->memory_left)
-		own &= PROPS_CPU | UNIT_DROPIN_CPU;
+		own &= UNIT_PROP_CPU_QUOTA | UNIT_DROPIN_CPU;
 	r = units_drop(w->restore, w->target->unit, own);
 	if (r < 0)
 		fail(w, "a drop-in could not be removed", r);
@@ -539,7 +530,6 @@ static void say_ratified(const struct restore *r, const struct restore_target *t
 static void restore_gone(const struct restore *r, const struct restore_target *t,
 			 struct restore_result *ret)
 {
-	uint32_t all = PROPS_CPU | PROPS_MEMORY;
 	int e;
 
 	ret->outcome = RESTORE_GONE;
@@ -547,9 +537,10 @@ static void restore_gone(const struct restore *r, const struct restore_target *t
 		say(ret, "restarted since: it has the values of its spec");
 		return;
 	}
-	e = units_set(r, t->unit, &t->baseline->props, all);
+	e = units_set(r, t->unit, &t->baseline->props, UNIT_PROP_ALL);
 	if (e == 0 || e == -ENOENT)
-		e = units_drop(r, t->unit, (all & ~t->baseline->dropins) | UNIT_DROPIN_OWN);
+		e = units_drop(r, t->unit,
+			       (UNIT_PROP_ALL & ~t->baseline->dropins) | UNIT_DROPIN_OWN);
 	if (e < 0) {
 		ret->outcome = RESTORE_FAILED;
 		say(ret, "not running, and systemd did not accept the values: %s", strerror(-e));
@@ -633,7 +624,8 @@ static int lift_property(struct work *w)
 		return r == -EOPNOTSUPP || r == -ENOENT ? 0 : r;
 	stored.mem_high = w->original->mem_high;
 	stored.mem_max = MAX(stored.mem_max, w->usage.limits.mem_max);
-	return units_set(w->restore, w->target->unit, &stored, PROPS_MEMORY);
+	return units_set(w->restore, w->target->unit, &stored,
+			 UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH);
 }
 
 /* Raises a lowered memory.high to the original. 1: done, 0: nothing to do, or -errno. */
@@ -658,23 +650,6 @@ static int restore_lift_unit(const struct restore *r, const struct restore_targe
 
 /* --- all records, or those of a name */
 
-struct target_list {
-	struct restore_target *items;
-	size_t count;
-};
-
-static void drop_targets(struct target_list *l)
-{
-	free(l->items);
-}
-
-const char *restore_unit_name(const struct baseline *b)
-{
-	size_t length = strlen(BASELINE_UNIT_PREFIX);
-
-	return strncmp(b->key, BASELINE_UNIT_PREFIX, length) == 0 ? b->key + length : NULL;
-}
-
 /* The name itself, or that of the pod it belongs to. */
 static bool is_named(const struct baseline *b, const char *name)
 {
@@ -683,7 +658,7 @@ static bool is_named(const struct baseline *b, const char *name)
 
 	if (strcmp(shown, name) == 0)
 		return true;
-	return restore_unit_name(b) == NULL && strchr(name, '/') != NULL &&
+	return baseline_unit(b) == NULL && strchr(name, '/') != NULL &&
 	       strncmp(shown, name, length) == 0 && shown[length] == '/';
 }
 
@@ -695,15 +670,10 @@ static bool is_wanted(const struct restore *r, const struct baseline *b, const c
 	return name == NULL || is_named(b, name);
 }
 
-static bool is_pod_key(const char *key)
-{
-	return strncmp(key, BASELINE_POD_PREFIX, strlen(BASELINE_POD_PREFIX)) == 0;
-}
-
 /* "pod:UID", not "pod:UID/CONTAINER". */
-static bool is_whole_pod(const char *key)
+static bool is_whole_pod(const struct baseline *b)
 {
-	return is_pod_key(key) && strchr(key, '/') == NULL;
+	return baseline_pod(b) != NULL && strchr(b->key, '/') == NULL;
 }
 
 /* The pod of one that is named: "pod:UID" before "pod:UID/CONTAINER". */
@@ -712,7 +682,7 @@ static bool is_parent_of_named(const struct baseline_set *set, const struct base
 {
 	size_t length = strlen(b->key);
 
-	if (!is_whole_pod(b->key))
+	if (!is_whole_pod(b))
 		return false;
 	for (size_t i = 0; i < set->count; i++) {
 		const struct baseline *child = &set->items[i];
@@ -733,27 +703,29 @@ static int by_depth(const void *a, const void *b)
 
 /* The records of that name, or all, and the pods above them, with parents before their children. */
 static int targets_of(const struct restore *r, const struct baseline_set *set, const char *name,
-		      struct target_list *ret)
+		      struct restore_target **ret, size_t *ret_count)
 {
-	struct target_list l = {.items = calloc(set->count + 1, sizeof(*l.items))};
+	struct restore_target *items = calloc(set->count + 1, sizeof(*items));
+	size_t count = 0;
 
-	if (!l.items)
+	if (!items)
 		return -ENOMEM;
 	for (size_t i = 0; i < set->count; i++) {
 		const struct baseline *b = &set->items[i];
+		struct restore_target *t = &items[count];
 		bool wanted = is_wanted(r, b, name);
 
 		if (!wanted && !is_parent_of_named(set, b, name))
 			continue;
-		restore_locate(r, b, &l.items[l.count]);
-		l.items[l.count].grow_only = !wanted;
+		restore_locate(r, b, t);
+		t->grow_only = !wanted;
 		if (wanted && r->pending != NULL)
-			l.items[l.count].pending =
-				r->pending(r->pending_ctx, l.items[l.count].name);
-		l.count++;
+			t->pending = r->pending(r->pending_ctx, t->name);
+		count++;
 	}
-	qsort(l.items, l.count, sizeof(*l.items), by_depth);
-	*ret = l;
+	qsort(items, count, sizeof(*items), by_depth);
+	*ret = items;
+	*ret_count = count;
 	return 0;
 }
 
@@ -770,30 +742,31 @@ static bool restore_target(const struct restore *r, const struct restore_target 
 	else
 		restore_unit(r, t, &result);
 	each(arg, &result);
-	return result.outcome == RESTORE_GONE || (result.outcome == RESTORE_RESTORED &&
-						  !(r->keep_pods && is_pod_key(t->baseline->key)));
+	return result.outcome == RESTORE_GONE ||
+	       (result.outcome == RESTORE_RESTORED &&
+		!(r->keep_pods && baseline_pod(t->baseline) != NULL));
 }
 
 int restore_set(const struct restore *r, struct baseline_set *set, const char *name,
 		restore_each_fn *each, void *arg)
 {
-	OWN(drop_targets) struct target_list targets = {0};
+	OWN(drop_free) struct restore_target *targets = NULL;
 	OWN(drop_free) bool *finished = NULL; /* by the place in the set */
-	int e = targets_of(r, set, name, &targets);
+	size_t count = 0;
+	int e = targets_of(r, set, name, &targets, &count);
 
 	if (e < 0)
 		return e;
-	if (name && targets.count == 0)
+	if (name && count == 0)
 		return -ENOENT;
 	finished = calloc(set->count + 1, sizeof(*finished));
 	if (!finished)
 		return -ENOMEM;
-	for (size_t i = 0; i < targets.count; i++)
-		if (targets.items[i].pending == NULL ||
-		    is_whole_pod(targets.items[i].baseline->key))
-			restore_grow(r, &targets.items[i]);
-	for (size_t i = targets.count; i-- > 0;) {
-		const struct restore_target *t = &targets.items[i];
+	for (size_t i = 0; i < count; i++)
+		if (targets[i].pending == NULL || is_whole_pod(targets[i].baseline))
+			restore_grow(r, &targets[i]);
+	for (size_t i = count; i-- > 0;) {
+		const struct restore_target *t = &targets[i];
 
 		if (!t->grow_only)
 			finished[t->baseline - set->items] = restore_target(r, t, each, arg);
@@ -831,7 +804,9 @@ int restore_lift(const struct restore *r, struct baseline_set *set)
 /* --- calls to systemd without an event loop */
 
 /* PID 1 answers in 10 ms, in tens of seconds while it starts many units. */
-#define TIMEOUT_USEC (30 * USEC_PER_SEC)
+#define TIMEOUT_USEC   (30 * USEC_PER_SEC)
+#define PRIVATE_SOCKET "/run/systemd/private"
+#define SYSTEM_SOCKET  "/run/dbus/system_bus_socket" /* the longer one */
 
 /* A missing socket and a missing unit give the same error. */
 static int classify_error(const struct restore_systemd *s, int error)
@@ -903,27 +878,18 @@ static int drop_now(void *ctx, const char *unit, uint32_t mask)
 	return unit_dropin_remove(s->root, unit, mask);
 }
 
-static int path_in(const char *root, const char *path, char *ret, size_t size)
-{
-	int n = snprintf(ret, size, "%s%s", root, path);
-
-	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
-}
-
 int restore_systemd_init(struct restore_systemd *ret, const char *root)
 {
-	int r;
-
 	*ret = (struct restore_systemd){
 		.units = {.ctx = ret, .set = set_now, .get = get_now, .drop = drop_now},
 		.root = root,
 		.timeout_usec = TIMEOUT_USEC,
 		.waits_for_runtime = true,
 	};
-	r = path_in(root, "/run/systemd/private", ret->private_socket, sizeof(ret->private_socket));
-	if (r == 0)
-		r = path_in(root, "/run/dbus/system_bus_socket", ret->system_socket,
-			    sizeof(ret->system_socket));
 	ret->address = (struct unit_address){ret->private_socket, ret->system_socket};
-	return r;
+	if (strlen(root) + sizeof SYSTEM_SOCKET > sizeof ret->system_socket)
+		return -ENAMETOOLONG;
+	snprintf(ret->private_socket, sizeof ret->private_socket, "%s" PRIVATE_SOCKET, root);
+	snprintf(ret->system_socket, sizeof ret->system_socket, "%s" SYSTEM_SOCKET, root);
+	return 0;
 }

@@ -55,9 +55,6 @@ int restore_set(const struct restore *r, struct baseline_set *set, const char *n
  * all. */
 int restore_lift(const struct restore *r, struct baseline_set *set);
 
-/* "web.service" of "unit:web.service"; NULL for keys of another kind. */
-const char *restore_unit_name(const struct baseline *b);
-
 /* The calls to systemd for a restore without an event loop: each call waits for PID 1. */
 
 struct restore_systemd {

@@ -63,6 +63,23 @@ static const struct record_layout layouts[VERSION + 1] = {
 	[VERSION] = {fields, ARRAY_SIZE(fields), sizeof(struct baseline)},
 };
 
+static const char *behind(const struct baseline *b, const char *prefix)
+{
+	size_t length = strlen(prefix);
+
+	return strncmp(b->key, prefix, length) == 0 ? b->key + length : NULL;
+}
+
+const char *baseline_unit(const struct baseline *b)
+{
+	return behind(b, BASELINE_UNIT_PREFIX);
+}
+
+const char *baseline_pod(const struct baseline *b)
+{
+	return behind(b, BASELINE_POD_PREFIX);
+}
+
 static void drop_baseline(struct baseline *b)
 {
 	if (b->holder != NULL)

@@ -48,6 +48,9 @@ struct baseline {
 
 #define BASELINE_UNIT_PREFIX "unit:"
 #define BASELINE_POD_PREFIX  "pod:"
+/* "web.service"; "UID/CONTAINER" or "UID". NULL for keys of the other kind. */
+const char *baseline_unit(const struct baseline *b);
+const char *baseline_pod(const struct baseline *b);
 
 /* Sorted by key. Zero is the empty set. */
 struct baseline_set {

@@ -254,14 +254,12 @@ static void remove_at(struct history_store *s, size_t at)
 	s->count--;
 }
 
-bool history_store_remove(struct history_store *s, const char *key)
+void history_store_remove(struct history_store *s, const char *key)
 {
 	struct history_entry *e = history_file_find(s, key);
 
-	if (e == NULL)
-		return false;
-	remove_at(s, (size_t)(e - s->items));
-	return true;
+	if (e != NULL)
+		remove_at(s, (size_t)(e - s->items));
 }
 
 /* Takes e over, also on failure. */
@@ -336,11 +334,11 @@ int history_store_get(const struct history_store *s, const char *key,
 	return history_line_read(e->line, strlen(e->line) - 1, t, &saved_key, ret);
 }
 
-size_t history_store_prune(struct history_store *s, usec_t now_realtime)
+void history_store_prune(struct history_store *s, usec_t now_realtime)
 {
-	size_t kept = 0, before = s->count;
+	size_t kept = 0;
 
-	for (size_t i = 0; i < before; i++) {
+	for (size_t i = 0; i < s->count; i++) {
 		struct history_entry *e = &s->items[i];
 
 		if (e->seen_realtime_usec + HISTORY_UNSEEN_USEC < now_realtime) {
@@ -351,7 +349,6 @@ size_t history_store_prune(struct history_store *s, usec_t now_realtime)
 		}
 	}
 	s->count = kept;
-	return before - kept;
 }
 
 int history_encode(const struct history_store *s, char **ret, size_t *ret_len)

@@ -55,9 +55,9 @@ int history_store_put(struct history_store *s, const char *key, const struct his
  * over to it. */
 int history_store_get(const struct history_store *s, const char *key,
 		      const struct tuning_history *t, struct history_record *ret);
-bool history_store_remove(struct history_store *s, const char *key);
-/* Drops what was not seen for HISTORY_UNSEEN_USEC; returns how many. */
-size_t history_store_prune(struct history_store *s, usec_t now_realtime);
+void history_store_remove(struct history_store *s, const char *key);
+/* Drops what was not seen for HISTORY_UNSEEN_USEC. */
+void history_store_prune(struct history_store *s, usec_t now_realtime);
 
 /* The body of the state file. Strict: -EBADMSG, -ENOMEM. */
 int history_encode(const struct history_store *s, char **ret, size_t *ret_len);

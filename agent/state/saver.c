@@ -117,11 +117,6 @@ void saver_discard(struct saver *s)
 	pthread_mutex_unlock(&s->mutex);
 }
 
-int saver_fd(const struct saver *s)
-{
-	return s->event_fd;
-}
-
 static enum save_state state_of(struct saver *s, enum save_what what)
 {
 	enum save_state state;

@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 enum save_what {
 	SAVE_ORIGINALS, /* first: a first write waits for it */
@@ -42,7 +41,7 @@ enum save_state {
 struct saver {
 	pthread_t thread;
 	bool running; /* there is a thread */
-	int event_fd; /* -1: not open */
+	int event_fd; /* readable when a save of files has ended; -1: there is no thread */
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
 	/* Guarded by the mutex: */
@@ -63,8 +62,6 @@ void saver_stop(struct saver *s);
 void saver_free(struct saver *s);
 /* What the thread has not begun ends with -ECANCELED. */
 void saver_discard(struct saver *s);
-/* Readable when a save of files has ended; -1 without a thread. */
-int saver_fd(const struct saver *s);
 /* A save of this was given and its result was not taken. */
 bool saver_busy(struct saver *s, enum save_what what);
 /* Takes save->body, also when it fails. The folder may be closed after it. -EBUSY; -errno. */

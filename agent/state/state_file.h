@@ -7,7 +7,6 @@
 #pragma once
 
 #include "policy/base/base.h"
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 

@@ -73,10 +73,10 @@ static int for_units(struct unit_table *t, const char *name, void (*fn)(struct m
 {
 	int n = 0;
 
-	for (size_t i = 0; i < t->count; i++) {
-		if (!is_meant(t->items[i], name))
+	UNITS_FOREACH (m, t) {
+		if (!is_meant(m, name))
 			continue;
-		fn(t->items[i]);
+		fn(m);
 		n++;
 	}
 	return name != NULL && n == 0 ? -ENOENT : n;
@@ -87,7 +87,7 @@ int lifecycle_pause(struct unit_table *t, const char *name)
 	int n = for_units(t, name, pause_unit);
 
 	if (name == NULL)
-		managed_pause_new(t, true);
+		t->paused = true;
 	if (n >= 0)
 		event_tell(EVENT_PAUSED, .who.unit = name);
 	return n;
@@ -98,14 +98,14 @@ int lifecycle_resume(struct unit_table *t, const char *name)
 	int n = for_units(t, name, resume_unit);
 
 	if (name == NULL)
-		managed_pause_new(t, false);
+		t->paused = false;
 	/* The level above a container that is managed again. */
-	for (size_t i = 0; i < t->count; i++)
-		if (t->items[i]->kind == UNIT_KIND_POD &&
-		    managed_state(t->items[i]) == UNIT_RESTORED && pod_is_sized(t->items[i]->pod))
-			resume_unit(t->items[i]);
-	for (size_t i = 0; i < t->count; i++)
-		unit_update_blocked(t->items[i]);
+	UNITS_FOREACH (m, t)
+		if (m->kind == UNIT_KIND_POD && managed_state(m) == UNIT_RESTORED &&
+		    pod_is_sized(m->pod))
+			resume_unit(m);
+	UNITS_FOREACH (m, t)
+		unit_update_blocked(m);
 	if (n >= 0)
 		event_tell(EVENT_RESUMED, .who.unit = name);
 	return n;
@@ -115,7 +115,7 @@ int lifecycle_resume(struct unit_table *t, const char *name)
 
 struct restore_job {
 	struct unit_table *units;
-	control_result_fn *each; /* may be NULL */
+	control_result_fn *each; /* of the operator who restores; NULL: it is a hand-back */
 	void *arg;
 	enum restore_outcome outcome; /* of the last unit */
 	bool quiet;
@@ -128,8 +128,7 @@ static void note_what_stands(struct managed *m)
 {
 	struct usage u = {0};
 
-	if (m->cgroup.cg == NULL ||
-	    cg_read(m->cgroup.cg, USAGE_CPU_LIMIT | USAGE_MEM_LIMIT, &u) < 0)
+	if (m->cgroup.cg == NULL || cg_read(m->cgroup.cg, LIMITS_USAGE, &u) < 0)
 		return;
 	unit_fill_absent(m, &u);
 	control_set_kernel(&m->control, &u.limits);
@@ -139,19 +138,25 @@ static void on_result(void *arg, const struct restore_result *result)
 {
 	struct restore_job *job = arg;
 	struct managed *m = managed_find(job->units, result->unit);
-	bool tried = result->outcome != RESTORE_PENDING;
+	bool tried = m != NULL && result->outcome != RESTORE_PENDING;
+	bool restored = tried && result->outcome != RESTORE_FAILED;
 
 	job->outcome = result->outcome;
-	if (m != NULL && tried && !job->quiet)
+	if (tried && !job->quiet)
 		message_restored(m, result);
-	if (m != NULL && tried && result->outcome != RESTORE_FAILED) {
+	if (restored) {
 		originals_set_touched(m, false);
 		boost_forget(m);
 		property_cancel(m);
 		note_what_stands(m);
 	}
-	if (job->each != NULL)
-		job->each(job->arg, result);
+	if (job->each == NULL)
+		return;
+	if (restored) {
+		managed_set_reason(m, STATE_RESTORED);
+		unit_update_blocked(m);
+	}
+	job->each(job->arg, result);
 }
 
 /* Property calls that PID 1 has not carried out would overwrite the originals; and PID 1 is not
@@ -185,7 +190,8 @@ static const char *keep_pending(void *ctx, const char *name)
 		why = "a container of it is pending";
 	if (why == NULL)
 		return NULL;
-	release_settle(m, t->wake->now + SETTLING_USEC);
+	m->hand_back.settling_until = t->wake->now + SETTLING_USEC;
+	unit_update_blocked(m);
 	return why;
 }
 
@@ -193,9 +199,9 @@ static bool must_wait(struct unit_table *t, const char *name)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < t->count; i++)
-		if (is_meant(t->items[i], name))
-			any |= keep_pending(t, t->items[i]->name) != NULL;
+	UNITS_FOREACH (m, t)
+		if (is_meant(m, name))
+			any |= keep_pending(t, m->name) != NULL;
 	return any;
 }
 
@@ -229,37 +235,18 @@ static int restore_units(const struct hand_back *h, const char *name, bool force
 	systemd.timeout_usec = RESTORE_CALL_USEC;
 	systemd.waits_for_runtime = false;
 	systemd.total_usec = job->quick ? HAND_BACK_BUDGET_USEC : RESTORE_TOTAL_USEC;
-	for (size_t i = 0; i < h->units->count; i++)
-		if (is_meant(h->units->items[i], name))
-			pod_make_room(h->units->items[i]);
+	UNITS_FOREACH (m, h->units)
+		if (is_meant(m, name))
+			pod_make_room(m);
 	result = persist_restore(h->units->records, &r, name, on_result, job);
-	wake_stale(h->units->wake); /* it may have waited for PID 1 */
+	h->units->wake->iteration = UINT64_MAX; /* it may have waited for PID 1 */
 	return result;
-}
-
-struct operator_job {
-	struct unit_table *units;
-	control_result_fn *each;
-	void *arg;
-};
-
-static void on_operator_result(void *arg, const struct restore_result *result)
-{
-	struct operator_job *job = arg;
-	struct managed *m = managed_find(job->units, result->unit);
-
-	if (m != NULL && result->outcome != RESTORE_FAILED && result->outcome != RESTORE_PENDING) {
-		managed_set_reason(m, STATE_RESTORED);
-		unit_update_blocked(m);
-	}
-	job->each(job->arg, result);
 }
 
 int lifecycle_restore(struct hand_back *h, const char *name, bool force, control_result_fn *each,
 		      void *arg)
 {
-	struct operator_job operator= { h->units, each, arg };
-	struct restore_job job = {.units = h->units, .each = on_operator_result, .arg = &operator};
+	struct restore_job job = {.units = h->units, .each = each, .arg = arg};
 
 	/* The records stay on disk, unread, until the node is supported again. */
 	if (h->units->host->unsupported != NULL)
@@ -271,12 +258,10 @@ int lifecycle_restore(struct hand_back *h, const char *name, bool force, control
 
 static void given_back(struct managed *m)
 {
-	release_done(m);
+	m->hand_back.due = false;
+	m->hand_back.done = true;
 	managed_reattach(m);
-	if (managed_rule(m) == NULL)
-		managed_set_reason(m, m->hand_back.why);
-	else
-		managed_set_reason(m, STATE_NO_CGROUP);
+	managed_set_reason(m, managed_rule(m) == NULL ? m->hand_back.why : STATE_NO_CGROUP);
 	unit_update_blocked(m);
 	if (m->kind != UNIT_KIND_POD)
 		event_tell(EVENT_UNIT_UNMANAGED, .who = message_who(m),
@@ -313,8 +298,9 @@ static void hand_back(struct hand_back *h, struct managed *m)
 	bool pending = is_pending(r, job.outcome);
 
 	/* Nothing was reported of one that is tried again at once. */
-	release_tried(m, !pending,
-		      h->units->wake->now + (pending ? HAND_BACK_SOON_USEC : HAND_BACK_RETRY_USEC));
+	m->hand_back.reported |= !pending;
+	m->hand_back.next_at =
+		h->units->wake->now + (pending ? HAND_BACK_SOON_USEC : HAND_BACK_RETRY_USEC);
 	if (!absent &&
 	    ((r < 0 && r != -ENOENT && r != -EAGAIN) || (r >= 0 && job.outcome == RESTORE_FAILED)))
 		h->not_before =
@@ -356,7 +342,7 @@ static void release_strays(struct hand_back *h)
 	h->strays_reported = true;
 	h->strays_at = UINT64_MAX;
 	for (size_t i = h->units->records->baselines.count; i > 0; i--) {
-		const char *name = restore_unit_name(&h->units->records->baselines.items[i - 1]);
+		const char *name = baseline_unit(&h->units->records->baselines.items[i - 1]);
 		char copy[RECORD_NAME_MAX];
 
 		if (name == NULL || !is_stray(h->units, name))
@@ -374,9 +360,7 @@ void lifecycle_tick(struct hand_back *h)
 
 	if (h->units->pid1->listed && h->units->wake->now >= h->strays_at)
 		release_strays(h);
-	for (size_t i = 0; i < h->units->count; i++) {
-		struct managed *m = h->units->items[i];
-
+	UNITS_FOREACH (m, h->units) {
 		unit_update_blocked(m);
 		if (!m->hand_back.due || h->units->wake->now < m->hand_back.next_at ||
 		    h->units->wake->now < h->not_before ||

@@ -17,6 +17,12 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The bus gives up a list after as long. */
+#define LIST_DEADLINE_USEC (30 * USEC_PER_SEC)
+/* In between, properties are read of what is new or changed: what others store they write to the
+ * files too, and a reload asks for itself. */
+#define LIST_WHOLE_USEC (5 * USEC_PER_MIN)
+
 static struct managed *unit_new(struct unit_table *t, const char *name)
 {
 	char key[RECORD_NAME_MAX];
@@ -62,7 +68,6 @@ bool units_known(const struct unit_table *t, const char *name)
 
 static void unit_listed(struct unit_table *t, const struct unit_info *info)
 {
-	const struct policy_rule *rule = config_rule_for(t->config, info->name);
 	const struct arrival arrival = {
 		.spec_milli = LIMIT_MAX,
 		.cgroup = info->cgroup,
@@ -78,11 +83,11 @@ static void unit_listed(struct unit_table *t, const struct unit_info *info)
 	}
 	if (info->known) {
 		/* It was removed before the list arrived. */
-		pid1_need_list(t->pid1);
+		t->pid1->list_due = true;
 		return;
 	}
-	if (rule == NULL || info->cgroup[0] == '\0' || holds_us(t->host, info->cgroup) ||
-	    is_of_pod(t, info->name))
+	if (config_rule_for(t->config, info->name) == NULL || info->cgroup[0] == '\0' ||
+	    holds_us(t->host, info->cgroup) || is_of_pod(t, info->name))
 		return;
 	if (m == NULL)
 		m = unit_new(t, info->name);
@@ -90,7 +95,7 @@ static void unit_listed(struct unit_table *t, const struct unit_info *info)
 		return;
 	m->listed = true;
 	if (m->cgroup.reattached_at != 0 && m->cgroup.reattached_at >= t->pid1->list_asked_at) {
-		pid1_need_list(t->pid1);
+		t->pid1->list_due = true;
 		return;
 	}
 	if (m->cgroup.cg != NULL && cg_replaced(m->cgroup.cg, t->host->root, info->cgroup))
@@ -99,18 +104,18 @@ static void unit_listed(struct unit_table *t, const struct unit_info *info)
 		drift_stored(m, &info->props);
 		return;
 	}
-	managed_start(m, rule, &arrival);
+	managed_start(m, &arrival);
 }
 
-void units_listed(struct unit_table *t, const struct unit_info *units, size_t count)
+static void units_listed(struct unit_table *t, const struct unit_info *units, size_t count)
 {
-	for (size_t i = 0; i < t->count; i++)
-		t->items[i]->listed = false;
+	UNITS_FOREACH (m, t)
+		m->listed = false;
 	for (size_t i = 0; i < count; i++)
 		unit_listed(t, &units[i]);
-	for (size_t i = 0; i < t->count; i++)
-		if (!t->items[i]->listed && t->items[i]->kind == UNIT_KIND_UNIT)
-			managed_lost(t->items[i]);
+	UNITS_FOREACH (m, t)
+		if (!m->listed && m->kind == UNIT_KIND_UNIT)
+			managed_lost(m);
 	persist_baselines(t->records);
 }
 
@@ -149,14 +154,18 @@ void units_forget(struct unit_table *t)
 
 void units_request_list(struct unit_table *t)
 {
+	struct pid1 *p = t->pid1;
+	usec_t now = t->wake->now;
 	const char **globs;
 	size_t count = 0, n = 0;
 
-	if (pid1_awaits_list(t->pid1, t->wake->now)) {
-		pid1_need_list(t->pid1);
+	/* Another request would drop the one that is under way. */
+	p->list_due = p->list_pending && now - p->list_asked_at < LIST_DEADLINE_USEC;
+	if (p->list_due)
 		return;
-	}
-	pid1_list_asked(t->pid1, t->wake->now);
+	p->list_asked_at = now;
+	if (p->list_whole_at == 0 || now - p->list_whole_at >= LIST_WHOLE_USEC)
+		p->list_whole_at = now;
 	for (size_t i = 0; i < t->config->unit_count; i++)
 		count += t->config->units[i].match.count;
 	if (count == 0) {
@@ -169,7 +178,11 @@ void units_request_list(struct unit_table *t)
 	for (size_t i = 0; i < t->config->unit_count; i++)
 		for (size_t g = 0; g < t->config->units[i].match.count; g++)
 			globs[n++] = t->config->units[i].match.item[g];
-	pid1_list_send(t->pid1, globs, n);
+	p->list_pending = true;
+	if (p->port.list(p->port.bus, globs, n) < 0) {
+		p->list_pending = false;
+		p->list_due = true;
+	}
 	free(globs);
 }
 
@@ -178,27 +191,25 @@ void drift_listed(void *ctx, int error, const struct unit_info *units, size_t co
 	struct unit_table *t = ctx;
 
 	daemon_wake(t->wake);
-	pid1_list_answered(t->pid1, error);
+	t->pid1->list_pending = false;
+	t->pid1->list_due |= error < 0;
 	if (error < 0)
 		return;
 	units_listed(t, units, count);
-	if (pid1_listed(t->pid1)) {
-		event_tell(EVENT_READY, .count = t->count);
-		footprint_trim();
-	}
+	if (t->pid1->listed)
+		return;
+	t->pid1->listed = true;
+	event_tell(EVENT_READY, .count = t->count);
+	footprint_trim();
 }
 
 void units_apply_rules(struct unit_table *t)
 {
-	for (size_t i = 0; i < t->count; i++) {
-		struct managed *m = t->items[i];
-		const struct policy_rule *rule = managed_rule(m);
-
+	UNITS_FOREACH (m, t) {
 		if (m->kind != UNIT_KIND_UNIT)
 			continue; /* by its pod */
-
-		if (rule != NULL)
-			rule_apply(m, rule);
+		if (managed_rule(m) != NULL)
+			rule_apply(m);
 		else if (managed_state(m) != UNIT_UNMANAGED)
 			lifecycle_release(m, STATE_NOT_CONFIGURED);
 		unit_update_blocked(m);
@@ -209,40 +220,14 @@ void units_apply_rules(struct unit_table *t)
 
 /* --- the connection to PID 1: its calls, and where the replies go --- */
 
-static int on_bus_list(void *ctx, const char *const *patterns, size_t count)
-{
-	return unit_bus_list(ctx, patterns, count);
-}
-
-static int on_bus_set(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask,
-		      bool urgent)
-{
-	return unit_set(ctx, unit, want, mask, urgent);
-}
-
-static bool on_bus_pending(void *ctx, const char *unit)
-{
-	return unit_set_pending(ctx, unit);
-}
-
-static void on_bus_forget(void *ctx, const char *unit)
-{
-	unit_set_forget(ctx, unit);
-}
-
-static int on_bus_get(void *ctx, const char *unit)
-{
-	return unit_get(ctx, unit);
-}
-
-static bool on_bus_beaten(void *, const char *unit)
+static bool on_bus_beaten(const char *unit)
 {
 	bool beaten;
 
 	return unit_dropin_beaten("", unit, &beaten) == 0 && beaten;
 }
 
-static int on_bus_keep(void *, const char *unit, const struct unit_props *want, uint32_t mask)
+static int on_bus_keep(const char *unit, const struct unit_props *want, uint32_t mask)
 {
 	return unit_dropin_write("", unit, want, mask);
 }
@@ -265,8 +250,9 @@ static void on_bus_connected(void *ctx)
 	struct unit_table *t = ctx;
 
 	daemon_wake(t->wake);
-	if (pid1_set_connected(t->pid1))
+	if (t->pid1->lost && !t->pid1->connected)
 		event_tell(EVENT_BUS_BACK);
+	t->pid1->connected = true;
 	units_request_list(t);
 }
 
@@ -275,8 +261,10 @@ static void on_bus_disconnected(void *ctx, int error)
 	struct unit_table *t = ctx;
 
 	daemon_wake(t->wake);
-	if (pid1_set_lost(t->pid1))
+	if (t->pid1->connected)
 		event_tell(EVENT_BUS_LOST, .error = error);
+	t->pid1->connected = false;
+	t->pid1->lost = true;
 }
 
 static const struct unit_bus_ops bus_ops = {
@@ -304,14 +292,14 @@ int bus_start(struct unit_table *t, const struct unit_port *port, struct unit_bu
 	int r;
 
 	if (port != NULL) {
-		pid1_use(t->pid1, port);
-		pid1_set_connected(t->pid1);
+		t->pid1->port = *port;
+		t->pid1->connected = true;
 		return 0;
 	}
 	r = unit_bus_new(t->wake->event, NULL, &bus_ops, t, &bus);
 	if (can_do_without(t->config, r)) {
 		event_tell(EVENT_BUS_ABSENT, .error = r);
-		pid1_set_absent(t->pid1);
+		t->pid1->absent = true;
 		return 0;
 	}
 	if (r < 0) {
@@ -319,16 +307,16 @@ int bus_start(struct unit_table *t, const struct unit_port *port, struct unit_bu
 				    "PID 1 must be systemd, and vscaled must run as root", r);
 		return r;
 	}
-	pid1_use(t->pid1, &(struct unit_port){
-				  .ctx = bus,
-				  .list = on_bus_list,
-				  .set = on_bus_set,
-				  .pending = on_bus_pending,
-				  .forget = on_bus_forget,
-				  .get = on_bus_get,
-				  .beaten = on_bus_beaten,
-				  .keep = on_bus_keep,
-			  });
+	t->pid1->port = (struct unit_port){
+		.bus = bus,
+		.list = unit_bus_list,
+		.set = unit_set,
+		.pending = unit_set_pending,
+		.forget = unit_set_forget,
+		.get = unit_get,
+		.beaten = on_bus_beaten,
+		.keep = on_bus_keep,
+	};
 	*ret = bus;
 	return 0;
 }

@@ -13,7 +13,6 @@ struct unit_table;
 void units_request_list(struct unit_table *t);
 /* Does it run in the cgroup that is open, and is it known what systemd stores for it? */
 bool units_known(const struct unit_table *t, const char *name);
-void units_listed(struct unit_table *t, const struct unit_info *units, size_t count);
 /* Drops units that will not come back. Not while a plan is made: other entries move. */
 void units_forget(struct unit_table *t);
 /* Applies the rules after a reload; units that have no rule any more are handed back. */

@@ -335,7 +335,7 @@ int rig_start(struct rig *r)
 
 	snprintf(proc, sizeof proc, "%s/proc", r->folder);
 	port = rig_port;
-	port.ctx = r;
+	port.bus = (struct unit_bus *)r;
 	if (r->clock != NULL)
 		r->clock(r, &r->boot, &r->real);
 	rig_pid1_start(r);

@@ -57,9 +57,9 @@ static void report_list(struct rig *r)
 	drift_listed(&r->daemon->units, 0, info, n);
 }
 
-static int port_list(void *ctx, const char *const *, size_t)
+static int port_list(struct unit_bus *bus, const char *const *, size_t)
 {
-	struct rig *r = ctx;
+	struct rig *r = (struct rig *)bus;
 
 	r->list_asked_at = r->lag_seconds > 0 ? r->boot : 0;
 	if (r->lag_seconds == 0)
@@ -67,11 +67,11 @@ static int port_list(void *ctx, const char *const *, size_t)
 	return 0;
 }
 
-static int port_set(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask,
-		    bool urgent)
+static int port_set(struct unit_bus *bus, const char *unit, const struct unit_props *want,
+		    uint32_t mask, bool urgent)
 {
 	const struct unit_call call = {.unit = unit, .props = *want, .mask = mask};
-	struct rig *r = ctx;
+	struct rig *r = (struct rig *)bus;
 
 	r->set_calls++;
 	r->last_set = *want;
@@ -80,23 +80,23 @@ static int port_set(void *ctx, const char *unit, const struct unit_props *want, 
 	return unit_queue_put(r->queue, &call, urgent, r->boot);
 }
 
-static bool port_pending(void *ctx, const char *unit)
+static bool port_pending(const struct unit_bus *bus, const char *unit)
 {
-	const struct rig *r = ctx;
+	const struct rig *r = (const struct rig *)bus;
 
 	return unit_queue_pending(r->queue, unit);
 }
 
-static void port_forget(void *ctx, const char *unit)
+static void port_forget(struct unit_bus *bus, const char *unit)
 {
-	const struct rig *r = ctx;
+	const struct rig *r = (const struct rig *)bus;
 
 	unit_queue_forget(r->queue, unit);
 }
 
-static int port_get(void *ctx, const char *unit)
+static int port_get(struct unit_bus *bus, const char *unit)
 {
-	struct rig *r = ctx;
+	struct rig *r = (struct rig *)bus;
 	struct rig_unit *u = find(r, unit);
 
 	if (r->silent)

@@ -25,7 +25,7 @@ static void stall(struct rig *r)
 /* The save under way fails, as on a disk that reports an error after its stall. */
 static void go_on(struct rig *r)
 {
-	struct pollfd p = {.fd = saver_fd(&r->daemon->records.saver), .events = POLLIN};
+	struct pollfd p = {.fd = r->daemon->records.saver.event_fd, .events = POLLIN};
 	int fd = openat(r->daemon->records.dir, STALLED, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 
 	CHECK(fd >= 0);
@@ -36,7 +36,7 @@ static void go_on(struct rig *r)
 /* The save under way has ended. */
 static void wait_saved(struct rig *r)
 {
-	struct pollfd p = {.fd = saver_fd(&r->daemon->records.saver), .events = POLLIN};
+	struct pollfd p = {.fd = r->daemon->records.saver.event_fd, .events = POLLIN};
 
 	CHECK_EQ(poll(&p, 1, SAVE_WAIT_MSEC), 1);
 }
@@ -47,7 +47,7 @@ static bool take_saved(struct rig *r)
 	uint64_t ended;
 
 	wait_saved(r);
-	CHECK_EQ(read(saver_fd(&r->daemon->records.saver), &ended, sizeof ended), sizeof ended);
+	CHECK_EQ(read(r->daemon->records.saver.event_fd, &ended, sizeof ended), sizeof ended);
 	return persist_saved(&r->daemon->records);
 }
 
@@ -125,7 +125,7 @@ static void test_broken(void)
 		rig_run(&r, 1, NULL);
 		/* A try that follows its failure at once is followed by the next one. */
 		while (tries < MANY_TRIES &&
-		       poll(&(struct pollfd){.fd = saver_fd(&r.daemon->records.saver),
+		       poll(&(struct pollfd){.fd = r.daemon->records.saver.event_fd,
 					     .events = POLLIN},
 			    1, 20) == 1 &&
 		       sd_event_run(r.daemon->wake.event, 0) > 0)

@@ -17,27 +17,27 @@ static struct {
 	unsigned gets, sets;
 } asked;
 
-static int count_list(void *ctx, const char *const *, size_t)
+static int count_list(struct unit_bus *bus, const char *const *, size_t)
 {
-	drift_listed(&((struct rig *)ctx)->daemon->units, 0, NULL, 0);
+	drift_listed(&((struct rig *)bus)->daemon->units, 0, NULL, 0);
 	return 0;
 }
 
-static int count_set(void *, const char *, const struct unit_props *, uint32_t, bool)
+static int count_set(struct unit_bus *, const char *, const struct unit_props *, uint32_t, bool)
 {
 	asked.sets++;
 	return 0;
 }
 
-static bool none_pending(void *, const char *)
+static bool none_pending(const struct unit_bus *, const char *)
 {
 	return false;
 }
 
-static int count_get(void *ctx, const char *unit)
+static int count_get(struct unit_bus *bus, const char *unit)
 {
 	const struct unit_props stored = {200 * USEC_PER_MSEC, UINT64_MAX, 512 * MIB, UINT64_MAX};
-	struct rig *r = ctx;
+	struct rig *r = (struct rig *)bus;
 
 	asked.gets++;
 	if (strstr(unit, ".scope") != NULL)
@@ -168,7 +168,7 @@ int main(void)
 	for (unsigned n = 0; n < PODS; n++)
 		put_pod(&r, n);
 	CHECK_EQ(rig_start(&r), 0);
-	r.daemon->pid1.port = (struct unit_port){.ctx = &r,
+	r.daemon->pid1.port = (struct unit_port){.bus = (struct unit_bus *)&r,
 						 .list = count_list,
 						 .set = count_set,
 						 .pending = none_pending,

@@ -38,7 +38,7 @@ static struct rig_pod *begin(struct rig *r, enum cgroup_driver driver, const cha
 
 	notes = 0;
 	r->daemon->pods.hooks.warn = note;
-	pid1_set_absent(&r->daemon->pid1);
+	r->daemon->pid1.absent = true;
 	p->mode = mode;
 	rig_pod_put(r, p);
 	return p;
@@ -104,7 +104,7 @@ static void replace_agent(struct rig *r, struct rig_pod *p)
 	restored_app[0] = kept[0] = '\0';
 	r->reported = take_entry;
 	r->daemon->pods.hooks.warn = note;
-	pid1_set_absent(&r->daemon->pid1);
+	r->daemon->pid1.absent = true;
 	rig_pod_put(r, p);
 }
 

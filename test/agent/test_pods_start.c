@@ -311,9 +311,9 @@ static void test_waiting_call_is_dropped(void)
 	want = u->props;
 	/* One is on its way, the next behind it. */
 	r.silent = true;
-	r.daemon->pid1.port.set(r.daemon->pid1.port.ctx, SCOPE, &want, UNIT_PROP_MEM_MAX, true);
+	r.daemon->pid1.port.set(r.daemon->pid1.port.bus, SCOPE, &want, UNIT_PROP_MEM_MAX, true);
 	rig_run(&r, 1, NULL);
-	r.daemon->pid1.port.set(r.daemon->pid1.port.ctx, SCOPE, &want, UNIT_PROP_MEM_MAX, true);
+	r.daemon->pid1.port.set(r.daemon->pid1.port.bus, SCOPE, &want, UNIT_PROP_MEM_MAX, true);
 	rig_unit_stop(&r, u);
 	rig_run(&r, 2, NULL);
 	r.call_count = 0;

@@ -56,7 +56,7 @@ static bool holds(int dir, const struct state_kind *k, const char *text)
 /* Waits for one result. */
 static int taken(struct saver *s, enum save_what what)
 {
-	struct pollfd p = {.fd = saver_fd(s), .events = POLLIN};
+	struct pollfd p = {.fd = s->event_fd, .events = POLLIN};
 	uint64_t count;
 	int r = 1;
 
@@ -88,7 +88,7 @@ static void test_without_a_thread(void)
 	int dir = folder_open(), r = 1;
 
 	saver_init(&s);
-	CHECK_EQ(saver_fd(&s), -1);
+	CHECK_EQ(s.event_fd, -1);
 	CHECK_EQ(put(&s, SAVE_ORIGINALS, dir, &originals, &copy, "a\n"), 0);
 	CHECK(holds(dir, &originals, "a\n"));
 	CHECK(holds(dir, &copy, "a\n"));

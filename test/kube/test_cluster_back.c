@@ -152,11 +152,11 @@ static void test_not_seen(void)
 
 	ratify(p);
 	cluster = c.rig.loop->cluster;
-	CHECK_EQ(cluster_facts(cluster, pods_find(cluster->pods, p->uid), &v), 0);
+	CHECK_EQ(cluster_facts(cluster, pods_entry(cluster->pods, p->uid), &v), 0);
 	CHECK(v.facts.active);
 	rig_unit_stop(&c.rig, app_of(p));
 	rig_run(&c.rig, 3, NULL);
-	CHECK_EQ(cluster_facts(cluster, pods_find(cluster->pods, p->uid), &v), 0);
+	CHECK_EQ(cluster_facts(cluster, pods_entry(cluster->pods, p->uid), &v), 0);
 	CHECK(!v.facts.active && !v.facts.restoring);
 	crig_close(&c);
 }

@@ -54,7 +54,7 @@ static void check_facts(const struct rig_pod *p)
 	static struct reporter_view v;
 	const struct report_resource *cpu = &v.containers[0].resource[RESOURCE_CPU];
 
-	CHECK_EQ(cluster_facts(c.rig.loop->cluster, pods_find(c.rig.loop->cluster->pods, p->uid),
+	CHECK_EQ(cluster_facts(c.rig.loop->cluster, pods_entry(c.rig.loop->cluster->pods, p->uid),
 			       &v),
 		 0);
 	CHECK_EQ(cpu->held, 200);
