@@ -152,20 +152,22 @@ static void bound_by_root(struct node_memory *n, struct meminfo *read)
 static bool read_node(struct node_memory *n)
 {
 	struct meminfo read = {.total = LIMIT_MAX, .available = LIMIT_MAX};
-	bool count = n->units->config->tuning.node.count;
-	int r = !count ? 0 : n->fd < 0 ? -EBADF : meminfo_read(n->fd, &read);
+	int r;
 
 	/* Then only the limits above bind, that of all pods like the others. */
-	if (!count) {
+	if (!n->units->config->tuning.node.count) {
 		bound_by_root(n, &read);
 		n->pods = 0;
 		n->supply = (struct ledger_node){
 			.total = read.total, .available = read.available, .pods = LIMIT_MAX};
 		return true;
 	}
+	/* That there is none was reported. */
+	if (n->fd < 0)
+		return false;
+	r = meminfo_read(n->fd, &read);
 	if (r < 0) {
-		if (n->fd >= 0)
-			report_unread(n, r);
+		report_unread(n, r);
 		return false;
 	}
 	n->reported = false;

@@ -210,8 +210,9 @@ static void on_leased(struct cluster *c, enum recreate_answer answer, bool no_ri
  * see the same pods; the API server gives the Lease to one of them. It is never released: it
  * expires. */
 
-static void finish(struct lease *l, const struct kube_answer *a)
+static void on_renewed(void *arg, const struct kube_answer *a)
 {
+	struct lease *l = arg;
 	struct kube_status status;
 	enum report_answer_kind kind = reporter_classify(a, &status).kind;
 	enum recreate_answer answer = a->error != 0                    ? RECREATE_ANSWER_COUNT
@@ -219,6 +220,7 @@ static void finish(struct lease *l, const struct kube_answer *a)
 				      : kind == REPORT_ANSWER_CONFLICT ? RECREATE_LEASED
 								       : RECREATE_REFUSED;
 
+	l->call = NULL;
 	on_leased(l->cluster, answer, kind == REPORT_ANSWER_FORBIDDEN, status.message);
 }
 
@@ -253,14 +255,6 @@ static void send_lease(struct lease *l, const char *method, kube_done_fn *done)
 		send(l, method, body, done);
 }
 
-static void on_renewed(void *arg, const struct kube_answer *a)
-{
-	struct lease *l = arg;
-
-	l->call = NULL;
-	finish(l, a);
-}
-
 /* Renewed only as it was read: of two that read it, the API server refuses the second. */
 static void on_read(void *arg, const struct kube_answer *a)
 {
@@ -271,7 +265,7 @@ static void on_read(void *arg, const struct kube_answer *a)
 
 	l->call = NULL;
 	if (a->error != 0 || a->status != 200) {
-		finish(l, a);
+		on_renewed(l, a);
 		return;
 	}
 	if (kube_decode_lease(a->body, a->len, &now, &err) < 0) {
@@ -296,7 +290,7 @@ static void on_created(void *arg, const struct kube_answer *a)
 	if (a->error == 0 && a->status == 409)
 		send(l, "GET", NULL, on_read);
 	else
-		finish(l, a);
+		on_renewed(l, a);
 }
 
 /* Nothing is under way. on_leased() is called once, maybe at once. */
