@@ -20,127 +20,6 @@
 #include "cgroup/levels.h"
 #include <errno.h>
 
-/* --- the order in which units are read and raised: those that cannot wait before the others, one
- * cheap file of each shows which these are. A raise is written to a unit's files before the next
- * unit is read. */
-
-/* Reads the rest of what it needs beside `u`, which has the CPU counters, and applies the laws. */
-typedef void visit_fn(struct managed *m, struct usage *u, struct plan *plan);
-
-#define FIRST_USAGE (USAGE_CPU | USAGE_THROTTLE)
-
-/* True: there is more to do for it. */
-static bool read_first(struct managed *m, enum reader_clock clock, struct usage *ret)
-{
-	uint32_t want = FIRST_USAGE;
-	int r;
-
-	if (clock == READER_REFLEX)
-		want &= control_reflex_wants(&m->control, ret);
-	if (want == 0)
-		return true;
-	r = reader_read(m, want, 0, ret);
-	if (r == -ENODEV)
-		managed_lost(m);
-	else if (m->control.last_at == 0 || m->cgroup.unsampled != NULL)
-		managed_read_totals(m);
-	return r >= 0;
-}
-
-/* A whole record for each of a thousand units would be a quarter of a megabyte. */
-static void keep_first(struct managed *m, const struct usage *u)
-{
-	m->sweep.deferred = true;
-	m->sweep.first = (struct first_read){
-		.have = u->have & FIRST_USAGE,
-		.cpu_usage_usec = u->cpu_usage_usec,
-		.nr_periods = u->nr_periods,
-		.nr_throttled = u->nr_throttled,
-		.throttled_usec = u->throttled_usec,
-	};
-}
-
-static struct usage kept_first(const struct managed *m)
-{
-	return (struct usage){
-		.have = m->sweep.first.have,
-		.cpu_usage_usec = m->sweep.first.cpu_usage_usec,
-		.nr_periods = m->sweep.first.nr_periods,
-		.nr_throttled = m->sweep.first.nr_throttled,
-		.throttled_usec = m->sweep.first.throttled_usec,
-	};
-}
-
-/* True: it was raised. */
-static bool visit_one(struct managed *m, struct usage *u, visit_fn *visit, struct plan *plan)
-{
-	size_t before = plan->count;
-
-	visit(m, u, plan);
-	return plan->count > before && plan_raise(m->table, plan, before);
-}
-
-/* Every entry that has laws is visited once. Raises are written at once, the plan keeps the rest.
- * True: there were raises. */
-static bool sweep_units(struct unit_table *t, enum reader_clock clock, visit_fn *visit,
-			struct plan *plan)
-{
-	/* Raises that the plan has already are written first. */
-	bool raised = plan->count > 0 && plan_raise(t, plan, 0);
-
-	reader_begin(t->reader, clock);
-	UNITS_FOREACH (m, t) {
-		struct usage u = {0};
-
-		m->sweep.deferred = false;
-		if (!managed_has_laws(m) || !read_first(m, clock, &u))
-			continue;
-		if (control_presses(&m->control, &u))
-			raised |= visit_one(m, &u, visit, plan);
-		else
-			keep_first(m, &u);
-	}
-	UNITS_FOREACH (m, t) {
-		struct usage u = kept_first(m);
-
-		if (m->sweep.deferred)
-			raised |= visit_one(m, &u, visit, plan);
-	}
-	reader_end(t->reader);
-	return raised;
-}
-
-/* --- what a wake-up changed is reported: kills, denied memory, ceilings */
-
-static void report_states_of(struct managed *m)
-{
-	uint64_t kills = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
-
-	if (kills > m->sweep.oom_kills)
-		message_oom(m, kills - m->sweep.oom_kills);
-	m->sweep.oom_kills = kills;
-	if (m->control.mem.brake.ended > m->sweep.brakes_ended) {
-		m->table->tally->brakes_ended++;
-		above_spec_not_held(m);
-	}
-	m->sweep.brakes_ended = m->control.mem.brake.ended;
-	denied_report(m);
-	message_summed(m, false);
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		bool at = m->control.resource[r].at_ceiling;
-
-		if (at && !m->sweep.at_ceiling[r])
-			message_ceiling(m, r);
-		m->sweep.at_ceiling[r] = at;
-	}
-}
-
-static void report_states(struct unit_table *t)
-{
-	UNITS_FOREACH (m, t)
-		report_states_of(m);
-}
-
 /* --- the passes between two samples: on the reflex clock, and after an event of memory.events.
  * They read only what the laws ask for: one file of a cgroup in which nothing runs. */
 
@@ -212,56 +91,6 @@ static void reflex_on_clock(struct managed *m, struct usage *u, struct plan *pla
 	if (m->sweep.events_muted)
 		stuck_check(m);
 	read_and_decide(m, m->sweep.events_muted ? EVENT_USAGE : 0, u, plan);
-}
-
-void tick_reflex(struct unit_table *t)
-{
-	usec_t begin = daemon_clock();
-	struct plan plan;
-	bool moved;
-
-	plan_begin(t, &plan);
-	boost_update(t, &plan);
-	node_memory_expect(t->memory, true);
-	moved = sweep_units(t, READER_REFLEX, reflex_on_clock, &plan);
-	UNITS_FOREACH (m, t)
-		if (m->sweep.events_muted)
-			unmute(m);
-	take_back_unused(t, &plan);
-	counters_took(&t->tally->scan[SCAN_REFLEX], daemon_clock() - begin);
-	moved |= plan.count > 0;
-	if (moved)
-		plan_apply(t, &plan);
-	properties_check(t);
-	if (moved)
-		report_states(t);
-}
-
-void tick_unit(struct managed *m)
-{
-	struct usage u = {0};
-	struct plan plan;
-
-	daemon_wake(m->table->wake);
-	stuck_check(m);
-	if (!managed_has_laws(m)) {
-		/* Unread, the wake-up would come again at once. */
-		if (m->cgroup.cg != NULL && cg_read(m->cgroup.cg, USAGE_MEM_EVENTS, &u) == -ENODEV)
-			managed_lost(m);
-		else
-			mute(m);
-		return;
-	}
-	plan_begin(m->table, &plan);
-	node_memory_for(m);
-	read_and_decide(m, EVENT_USAGE, &u, &plan);
-	if (plan.count == 0) {
-		mute(m);
-	} else {
-		plan_apply(m->table, &plan);
-		properties_check(m->table);
-	}
-	report_states_of(m);
 }
 
 /* --- a sample */
@@ -348,14 +177,179 @@ static void observe(struct managed *m, bool limits, const struct usage *first, s
 	recorded_call(m, &(struct flight_input){.kind = FLIGHT_OBSERVE, .usage = &u}, &x);
 }
 
-static void sample_one(struct managed *m, struct usage *first, struct plan *plan)
+/* --- the order in which units are read and raised: those that cannot wait before the others, one
+ * cheap file of each shows which these are. A raise is written to a unit's files before the next
+ * unit is read. */
+
+enum pass { PASS_REFLEX, PASS_SAMPLE, PASS_REVIEW };
+
+#define FIRST_USAGE (USAGE_CPU | USAGE_THROTTLE)
+
+/* True: there is more to do for it. */
+static bool read_first(struct managed *m, enum pass pass, struct usage *ret)
 {
-	observe(m, false, first, plan);
+	uint32_t want = FIRST_USAGE;
+	int r;
+
+	if (pass == PASS_REFLEX)
+		want &= control_reflex_wants(&m->control, ret);
+	if (want == 0)
+		return true;
+	r = reader_read(m, want, 0, ret);
+	if (r == -ENODEV)
+		managed_lost(m);
+	else if (m->control.last_at == 0 || m->cgroup.unsampled != NULL)
+		managed_read_totals(m);
+	return r >= 0;
 }
 
-static void review_one(struct managed *m, struct usage *first, struct plan *plan)
+/* A whole record for each of a thousand units would be a quarter of a megabyte. */
+static void keep_first(struct managed *m, const struct usage *u)
 {
-	observe(m, true, first, plan);
+	m->sweep.deferred = true;
+	m->sweep.first = (struct first_read){
+		.have = u->have & FIRST_USAGE,
+		.cpu_usage_usec = u->cpu_usage_usec,
+		.nr_periods = u->nr_periods,
+		.nr_throttled = u->nr_throttled,
+		.throttled_usec = u->throttled_usec,
+	};
+}
+
+static struct usage kept_first(const struct managed *m)
+{
+	return (struct usage){
+		.have = m->sweep.first.have,
+		.cpu_usage_usec = m->sweep.first.cpu_usage_usec,
+		.nr_periods = m->sweep.first.nr_periods,
+		.nr_throttled = m->sweep.first.nr_throttled,
+		.throttled_usec = m->sweep.first.throttled_usec,
+	};
+}
+
+/* Reads the rest of what it needs beside `u`, which has the CPU counters, and applies the laws.
+ * True: it was raised. */
+static bool visit_one(struct managed *m, enum pass pass, struct usage *u, struct plan *plan)
+{
+	size_t before = plan->count;
+
+	if (pass == PASS_REFLEX)
+		reflex_on_clock(m, u, plan);
+	else
+		observe(m, pass == PASS_REVIEW, u, plan);
+	return plan->count > before && plan_raise(m->table, plan, before);
+}
+
+/* Every entry that has laws is visited once. Raises are written at once, the plan keeps the rest.
+ * True: there were raises. */
+static bool sweep_units(struct unit_table *t, enum pass pass, struct plan *plan)
+{
+	/* Raises that the plan has already are written first. */
+	bool raised = plan->count > 0 && plan_raise(t, plan, 0);
+
+	reader_begin(t->reader, pass == PASS_REFLEX ? READER_REFLEX : READER_SAMPLE);
+	UNITS_FOREACH (m, t) {
+		struct usage u = {0};
+
+		m->sweep.deferred = false;
+		if (!managed_has_laws(m) || !read_first(m, pass, &u))
+			continue;
+		if (control_presses(&m->control, &u))
+			raised |= visit_one(m, pass, &u, plan);
+		else
+			keep_first(m, &u);
+	}
+	UNITS_FOREACH (m, t) {
+		struct usage u = kept_first(m);
+
+		if (m->sweep.deferred)
+			raised |= visit_one(m, pass, &u, plan);
+	}
+	reader_end(t->reader);
+	return raised;
+}
+
+/* --- what a wake-up changed is reported: kills, denied memory, ceilings */
+
+static void report_states_of(struct managed *m)
+{
+	uint64_t kills = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
+
+	if (kills > m->sweep.oom_kills)
+		message_oom(m, kills - m->sweep.oom_kills);
+	m->sweep.oom_kills = kills;
+	if (m->control.mem.brake.ended > m->sweep.brakes_ended) {
+		m->table->tally->brakes_ended++;
+		above_spec_not_held(m);
+	}
+	m->sweep.brakes_ended = m->control.mem.brake.ended;
+	denied_report(m);
+	message_summed(m, false);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		bool at = m->control.resource[r].at_ceiling;
+
+		if (at && !m->sweep.at_ceiling[r])
+			message_ceiling(m, r);
+		m->sweep.at_ceiling[r] = at;
+	}
+}
+
+static void report_states(struct unit_table *t)
+{
+	UNITS_FOREACH (m, t)
+		report_states_of(m);
+}
+
+/* --- the passes */
+
+void tick_reflex(struct unit_table *t)
+{
+	usec_t begin = daemon_clock();
+	struct plan plan;
+	bool moved;
+
+	plan_begin(t, &plan);
+	boost_update(t, &plan);
+	node_memory_expect(t->memory, true);
+	moved = sweep_units(t, PASS_REFLEX, &plan);
+	UNITS_FOREACH (m, t)
+		if (m->sweep.events_muted)
+			unmute(m);
+	take_back_unused(t, &plan);
+	counters_took(&t->tally->scan[SCAN_REFLEX], daemon_clock() - begin);
+	moved |= plan.count > 0;
+	if (moved)
+		plan_apply(t, &plan);
+	properties_check(t);
+	if (moved)
+		report_states(t);
+}
+
+void tick_unit(struct managed *m)
+{
+	struct usage u = {0};
+	struct plan plan;
+
+	daemon_wake(m->table->wake);
+	stuck_check(m);
+	if (!managed_has_laws(m)) {
+		/* Unread, the wake-up would come again at once. */
+		if (m->cgroup.cg != NULL && cg_read(m->cgroup.cg, USAGE_MEM_EVENTS, &u) == -ENODEV)
+			managed_lost(m);
+		else
+			mute(m);
+		return;
+	}
+	plan_begin(m->table, &plan);
+	node_memory_for(m);
+	read_and_decide(m, EVENT_USAGE, &u, &plan);
+	if (plan.count == 0) {
+		mute(m);
+	} else {
+		plan_apply(m->table, &plan);
+		properties_check(m->table);
+	}
+	report_states_of(m);
 }
 
 static void count_blocked(struct managed *m)
@@ -408,7 +402,7 @@ void tick(struct unit_table *t, bool review)
 	boost_update(t, &plan);
 	node_memory_expect(t->memory, false);
 	oom_look_above(t);
-	sweep_units(t, READER_SAMPLE, review ? review_one : sample_one, &plan);
+	sweep_units(t, review ? PASS_REVIEW : PASS_SAMPLE, &plan);
 	counters_took(&t->tally->scan[SCAN_SAMPLE], daemon_clock() - begin);
 	if (review) {
 		review_all(t, &plan);
