@@ -67,13 +67,6 @@ static void find_v2_mount(char mount[static CG_MOUNT_BYTES])
 		}
 }
 
-static enum cg_mode mode_of(enum fs_kind cpu, enum fs_kind memory, bool has_v2)
-{
-	if (cpu == FS_V1 || memory == FS_V1)
-		return has_v2 ? CG_MODE_HYBRID : CG_MODE_V1;
-	return has_v2 ? CG_MODE_UNIFIED : CG_MODE_NONE;
-}
-
 /* The host's own arrangement. */
 static void find_host(struct cg_host *h)
 {
@@ -86,7 +79,10 @@ static void find_host(struct cg_host *h)
 	}
 	if (h->mount[0] == '\0')
 		find_v2_mount(h->mount);
-	h->mode = mode_of(cpu, memory, h->mount[0] != '\0');
+	if (cpu == FS_V1 || memory == FS_V1)
+		h->mode = h->mount[0] != '\0' ? CG_MODE_HYBRID : CG_MODE_V1;
+	else
+		h->mode = h->mount[0] != '\0' ? CG_MODE_UNIFIED : CG_MODE_NONE;
 }
 
 /* In a child: libcgroup's table of mounts takes 800 KB that it never gives back. */

@@ -104,16 +104,10 @@ int cg_open_child(int dir, const char *name, struct cg **ret)
 	return child < 0 ? child : cg_new(child, ret);
 }
 
-static bool is_scope(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return text_is_container_scope(slash != NULL ? slash + 1 : path);
-}
-
 int cg_open(int root_dirfd, const char *path, struct cg **ret)
 {
 	OWN(drop_cg) struct cg *c = NULL;
+	const char *slash = strrchr(path, '/');
 	int dir, r;
 
 	r = walk(root_dirfd, path, &dir);
@@ -121,7 +115,7 @@ int cg_open(int root_dirfd, const char *path, struct cg **ret)
 		r = cg_new(dir, &c);
 	if (c == NULL)
 		return r;
-	c->scope = is_scope(path);
+	c->scope = text_is_container_scope(slash != NULL ? slash + 1 : path);
 	r = cg_levels_check(c);
 	if (r < 0)
 		return r;

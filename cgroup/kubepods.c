@@ -258,9 +258,10 @@ static DIR *open_folder(int root, const char *path)
 	return dir;
 }
 
-int kubepods_children(int root, const char *pod_path, kubepods_child_fn *fn, void *arg)
+/* Calls fn for the folders of pods, or of containers, in this one; NULL: only counts them. */
+static int each_child(int root, const char *parent, bool pods, kubepods_child_fn *fn, void *arg)
 {
-	OWN(drop_dir) DIR *dir = open_folder(root, pod_path);
+	OWN(drop_dir) DIR *dir = open_folder(root, parent);
 	char path[KUBEPODS_PATH_MAX];
 	const struct dirent *entry;
 	int count = 0;
@@ -269,35 +270,21 @@ int kubepods_children(int root, const char *pod_path, kubepods_child_fn *fn, voi
 		return -errno;
 	while ((entry = readdir(dir)) != NULL) {
 		struct kubepods_name name;
-		int n = snprintf(path, sizeof path, "%s/%s", pod_path, entry->d_name);
+		int n = snprintf(path, sizeof path, "%s/%s", parent, entry->d_name);
 
 		if (entry->d_type != DT_DIR || n < 0 || (size_t)n >= sizeof path ||
-		    kubepods_parse(path, &name) < 0 || name.id[0] == '\0')
+		    kubepods_parse(path, &name) < 0 || (name.id[0] == '\0') != pods)
 			continue;
-		fn(arg, path, &name);
+		if (fn != NULL)
+			fn(arg, path, &name);
 		count++;
 	}
 	return count;
 }
 
-/* A pod's folder in one of those in which they appear. */
-static bool has_pod(int root, const char *parent)
+int kubepods_children(int root, const char *pod_path, kubepods_child_fn *fn, void *arg)
 {
-	OWN(drop_dir) DIR *dir = open_folder(root, parent);
-	char path[KUBEPODS_PATH_MAX];
-	const struct dirent *entry;
-
-	if (dir == NULL)
-		return false;
-	while ((entry = readdir(dir)) != NULL) {
-		struct kubepods_name name;
-		int n = snprintf(path, sizeof path, "%s/%s", parent, entry->d_name);
-
-		if (entry->d_type == DT_DIR && n > 0 && (size_t)n < sizeof path &&
-		    kubepods_parse(path, &name) == 0 && name.id[0] == '\0')
-			return true;
-	}
-	return false;
+	return each_child(root, pod_path, false, fn, arg);
 }
 
 bool kubepods_any_pod(int root, const char *prefix)
@@ -306,7 +293,7 @@ bool kubepods_any_pod(int root, const char *prefix)
 	int count = kubepods_parents(root, prefix, parents);
 
 	for (int i = 0; i < count; i++)
-		if (has_pod(root, parents[i]))
+		if (each_child(root, parents[i], true, NULL, NULL) > 0)
 			return true;
 	return false;
 }

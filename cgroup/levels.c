@@ -45,19 +45,6 @@ int cg_levels_drop(struct cg *c)
 	return 0;
 }
 
-/* The folder of the second level as it is now. NULL: there is none. */
-static int find_inner(const struct cg *c, struct cg **ret)
-{
-	int r = cg_open_child(c->dir, CG_LEVEL_NAME, ret);
-
-	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP ? 0 : r;
-}
-
-static bool is_same(const struct cg *a, const struct cg *b)
-{
-	return a != NULL && b != NULL && a->id == b->id && a->dev == b->dev;
-}
-
 int cg_levels_check(struct cg *c)
 {
 	OWN(drop_cg) struct cg *found = NULL;
@@ -67,12 +54,13 @@ int cg_levels_check(struct cg *c)
 
 	if (!c->scope)
 		return 0;
-	r = find_inner(c, &found);
-	if (r < 0)
+	r = cg_open_child(c->dir, CG_LEVEL_NAME, &found);
+	if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -ELOOP)
 		return r;
 	files = found != NULL ? files_of(found) : 0;
 	c->inner_due = found != NULL && (files == 0 || (files_of(c) & ~files) != 0);
-	same = files != 0 && is_same(found, c->inner);
+	same = files != 0 && c->inner != NULL && found->id == c->inner->id &&
+	       found->dev == c->inner->dev;
 	if (c->inner != NULL && !same) {
 		r = cg_levels_drop(c);
 		if (r < 0)

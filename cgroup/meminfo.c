@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cgroup/meminfo.h"
+#include "policy/base/text.h"
 #include <errno.h>
-#include <stdbool.h>
-#include <string.h>
 #include <unistd.h>
 
 /* About 1.5 KiB on today's kernels. */
@@ -13,20 +12,16 @@
 /* "       123 kB" up to the end of its line. The newline at the end of all text ends every scan. */
 static bool scan_kib(const char *p, uint64_t *ret)
 {
-	uint64_t kib = 0;
-	const char *first;
+	const char *end;
+	uint64_t kib;
 
 	while (*p == ' ')
 		p++;
-	first = p;
-	for (unsigned digit; (digit = (unsigned char)*p - (unsigned)'0') < 10; p++)
-		if (__builtin_mul_overflow(kib, 10, &kib) ||
-		    __builtin_add_overflow(kib, digit, &kib))
-			return false;
-	if (p == first || (*first == '0' && p - first > 1) || kib >= KIB_MAX)
+	end = text_number(p, &kib);
+	if (end == NULL || (*p == '0' && end - p > 1) || kib >= KIB_MAX)
 		return false;
 	*ret = kib * 1024;
-	return p[0] == ' ' && p[1] == 'k' && p[2] == 'B' && p[3] == '\n';
+	return end[0] == ' ' && end[1] == 'k' && end[2] == 'B' && end[3] == '\n';
 }
 
 enum { TOTAL, AVAILABLE, FREE, INACTIVE_FILE, COUNT };

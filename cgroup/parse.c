@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cgroup/parse.h"
+#include "policy/base/text.h"
 #include <errno.h>
-#include <string.h>
 
 /* As many as a kernel can be built for. */
 #define CPUS_MAX 8192
@@ -36,17 +36,9 @@ static bool text_valid(const char *text, size_t len)
  * means "max" everywhere). */
 static const char *scan_u64(const char *p, uint64_t *ret)
 {
-	const char *start = p;
-	uint64_t value = 0;
+	const char *end = text_number(p, ret);
 
-	for (unsigned digit; (digit = (unsigned char)*p - (unsigned)'0') < 10; p++)
-		if (__builtin_mul_overflow(value, 10, &value) ||
-		    __builtin_add_overflow(value, digit, &value))
-			return NULL;
-	if (p == start || (*start == '0' && p - start > 1) || value == UINT64_MAX)
-		return NULL;
-	*ret = value;
-	return p;
+	return end == NULL || (*p == '0' && end - p > 1) || *ret == UINT64_MAX ? NULL : end;
 }
 
 /* Whether word stands at p. Stops at the first difference, the newline at the latest, which the
@@ -305,7 +297,7 @@ static const char *scan_psi_total(const char *p, uint64_t *ret_total)
 	return p;
 }
 
-int cg_parse_psi(const char *text, size_t len, struct cg_psi *ret)
+int cg_parse_psi(const char *text, size_t len, struct psi *ret)
 {
 	static const char *const names[] = {"some ", "full "};
 	const char *end = text + len;
@@ -330,7 +322,7 @@ int cg_parse_psi(const char *text, size_t len, struct cg_psi *ret)
 	}
 	if (!(seen & 1))
 		return -EBADMSG;
-	*ret = (struct cg_psi){.some_usec = total[0], .full_usec = total[1]};
+	*ret = (struct psi){.some_usec = total[0], .full_usec = total[1]};
 	return 0;
 }
 

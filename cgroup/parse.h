@@ -23,12 +23,6 @@ struct cg_cpu_stat {
 	uint64_t throttled_usec; /* summed over CPUs */
 };
 
-/* A pressure file: the two totals. full is 0 where the kernel shows none (cpu before 5.13). */
-struct cg_psi {
-	uint64_t some_usec;
-	uint64_t full_usec;
-};
-
 /* cgroup.events; frozen is false where the kernel does not show it. */
 struct cg_state {
 	bool populated;
@@ -56,7 +50,7 @@ int cg_parse_mem_stat(const char *text, size_t len, uint64_t current, struct mem
 int cg_parse_mem_events(const char *text, size_t len, struct mem_events *ret);
 /* Its `oom` alone: retries, not kills. */
 int cg_parse_mem_ooms(const char *text, size_t len, uint64_t *ret);
-int cg_parse_psi(const char *text, size_t len, struct cg_psi *ret);
+int cg_parse_psi(const char *text, size_t len, struct psi *ret);
 int cg_parse_state(const char *text, size_t len, struct cg_state *ret);
 /* cgroup.controllers and cgroup.subtree_control; an empty file is an empty mask. */
 int cg_parse_controllers(const char *text, size_t len, uint32_t *ret_mask);

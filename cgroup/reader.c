@@ -31,26 +31,14 @@ static int fill_mem_events(const char *text, size_t len, struct usage *u)
 	return cg_parse_mem_events(text, len, &u->events);
 }
 
-static int fill_psi(const char *text, size_t len, uint64_t *some_usec, uint64_t *full_usec)
-{
-	struct cg_psi psi;
-	int r = cg_parse_psi(text, len, &psi);
-
-	if (r < 0)
-		return r;
-	*some_usec = psi.some_usec;
-	*full_usec = psi.full_usec;
-	return 0;
-}
-
 static int fill_psi_cpu(const char *text, size_t len, struct usage *u)
 {
-	return fill_psi(text, len, &u->psi_cpu_some_usec, &u->psi_cpu_full_usec);
+	return cg_parse_psi(text, len, &u->psi_cpu);
 }
 
 static int fill_psi_mem(const char *text, size_t len, struct usage *u)
 {
-	return fill_psi(text, len, &u->psi_mem_some_usec, &u->psi_mem_full_usec);
+	return cg_parse_psi(text, len, &u->psi_mem);
 }
 
 static int fill_cpu_max(const char *text, size_t len, struct usage *u)
@@ -102,7 +90,7 @@ int cg_file_fill(enum cg_file file, const char *text, size_t len, struct usage *
 	return r;
 }
 
-static int read_one(struct cg *c, uint32_t want, struct usage *ret)
+int cg_read_outer(struct cg *c, uint32_t want, struct usage *ret)
 {
 	struct usage u = {
 		.limits = {LIMIT_MAX, CPU_PERIOD_DEFAULT_USEC, 0, LIMIT_MAX, LIMIT_MAX},
@@ -131,12 +119,12 @@ static int read_one(struct cg *c, uint32_t want, struct usage *ret)
 int cg_read(struct cg *c, uint32_t want, struct usage *ret)
 {
 	struct usage u, inner;
-	int r = read_one(c, want, &u);
+	int r = cg_read_outer(c, want, &u);
 
 	if (r < 0)
 		return r;
 	if (c->inner != NULL && (want & CG_LEVEL_USAGE)) {
-		r = read_one(c->inner, want & CG_LEVEL_USAGE, &inner);
+		r = cg_read_outer(c->inner, want & CG_LEVEL_USAGE, &inner);
 		if (r == -ENODEV)
 			r = cg_levels_drop(c);
 		if (r < 0)
@@ -146,11 +134,6 @@ int cg_read(struct cg *c, uint32_t want, struct usage *ret)
 	}
 	*ret = u;
 	return 0;
-}
-
-int cg_read_outer(struct cg *c, uint32_t want, struct usage *ret)
-{
-	return read_one(c, want, ret);
 }
 
 int cg_events_fd(struct cg *c)

@@ -75,13 +75,6 @@ static size_t position(const struct cg_watch *w, int wd)
 	return low;
 }
 
-static struct entry *watch_find(const struct cg_watch *w, int wd)
-{
-	size_t at = position(w, wd);
-
-	return at < w->count && w->entries[at].wd == wd ? &w->entries[at] : NULL;
-}
-
 static void remove_at(struct cg_watch *w, size_t at)
 {
 	w->count--;
@@ -208,19 +201,19 @@ static bool translate(const struct inotify_event *in, const struct entry *e,
 static int deliver(struct cg_watch *w, const struct inotify_event *in, cg_watch_fn fn, void *ctx)
 {
 	struct cg_watch_event ev = {.what = CG_WATCH_OVERFLOW, .knob = KNOB_COUNT};
-	const struct entry *e = watch_find(w, in->wd);
+	size_t at = position(w, in->wd);
 
 	if (in->mask & IN_Q_OVERFLOW) {
 		fn(ctx, &ev);
 		return 1;
 	}
-	if (e == NULL)
+	if (at == w->count || w->entries[at].wd != in->wd)
 		return 0;
 	if (in->mask & IN_IGNORED) {
-		remove_at(w, (size_t)(e - w->entries));
+		remove_at(w, at);
 		return 0;
 	}
-	if (!translate(in, e, &ev))
+	if (!translate(in, &w->entries[at], &ev))
 		return 0;
 	fn(ctx, &ev);
 	return 1;

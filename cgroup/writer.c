@@ -88,12 +88,6 @@ static int read_cpu_max(struct cg *c, struct cg_cpu_max *ret)
 	return r < 0 ? r : cg_parse_cpu_max(text, (size_t)r, ret);
 }
 
-static bool cpu_max_valid(const struct cg_cpu_max *max)
-{
-	return max->quota_usec >= CPU_QUOTA_MIN_USEC && max->period_usec >= CPU_PERIOD_MIN_USEC &&
-	       max->period_usec <= CPU_PERIOD_MAX_USEC;
-}
-
 static int apply_cpu_max(struct cg *c, const struct change *ch)
 {
 	struct cg_cpu_max want = {ch->to, ch->period_usec}, held;
@@ -105,7 +99,8 @@ static int apply_cpu_max(struct cg *c, const struct change *ch)
 		return r;
 	if (want.period_usec == 0)
 		want.period_usec = held.period_usec;
-	if (!cpu_max_valid(&want))
+	if (want.quota_usec < CPU_QUOTA_MIN_USEC || want.period_usec < CPU_PERIOD_MIN_USEC ||
+	    want.period_usec > CPU_PERIOD_MAX_USEC)
 		return -EINVAL;
 	if (want.quota_usec == held.quota_usec && want.period_usec == held.period_usec)
 		return APPLY_UNCHANGED;

@@ -53,9 +53,8 @@ struct sum {
 
 static struct sum sum_of(const struct pod *p, enum resource r)
 {
-	uint64_t init = 0, values[REPORT_CONTAINERS_MAX];
 	struct sum s = {0};
-	size_t n = 0;
+	uint64_t init = 0;
 
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct kube_container *c = &p->spec->containers[i];
@@ -66,15 +65,15 @@ static struct sum sum_of(const struct pod *p, enum resource r)
 		if (c->kind == CONTAINER_INIT && !c->running)
 			continue;
 		/* Under the pod's limit as it is: that one may only grow then. */
-		if (present == LIMIT_MAX || n == ARRAY_SIZE(values)) {
+		if (present == LIMIT_MAX) {
 			s.endless |= c->kind != CONTAINER_EPHEMERAL || c->running;
 			continue;
 		}
-		values[n++] = present;
+		s.present = add_sat(s.present, present);
 		if (c->kind != CONTAINER_INIT)
 			s.original = add_sat(s.original, original_of(p, i, r));
 	}
-	s.present = MAX(plan_parent_limit(0, values, n), init);
+	s.present = MAX(s.present, init);
 	s.original = MAX(s.original, init);
 	return s;
 }

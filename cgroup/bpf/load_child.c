@@ -33,17 +33,11 @@ int cg_load_keep(struct cg_load_result *a, int fd, struct cg_probe *p)
 	return 0;
 }
 
-int cg_load_fd(const struct cg_load_result *a, uint32_t i)
-{
-	return i < a->count ? a->fd[i] : -1;
-}
-
 int cg_load_take(struct cg_load_result *a, uint32_t i)
 {
-	int fd = cg_load_fd(a, i);
+	int fd = a->fd[i];
 
-	if (i < a->count)
-		a->fd[i] = -1;
+	a->fd[i] = -1;
 	return fd;
 }
 

@@ -22,9 +22,7 @@ typedef int cg_load_fn(void *ctx, struct cg_load_result *ret, struct cg_probe *p
 int cg_load_in_child(cg_load_fn *load, void *ctx, struct cg_load_result *ret, struct cg_probe *p);
 /* A descriptor that is to outlive the object that fd is of; negative: there is none. */
 int cg_load_keep(struct cg_load_result *a, int fd, struct cg_probe *p);
-/* The i-th descriptor, -1: there is none. Borrowed ... */
-int cg_load_fd(const struct cg_load_result *a, uint32_t i);
-/* ... and handed on. */
+/* The i-th descriptor, handed on. */
 int cg_load_take(struct cg_load_result *a, uint32_t i);
 /* Closes what was not taken. */
 void cg_load_drop(struct cg_load_result *a);

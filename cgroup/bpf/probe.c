@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -106,30 +105,4 @@ void cg_probe_listen_end(struct cg_probe *p)
 	libbpf_set_print(printer_before);
 	if (p->error != 0 && complaint[0] != '\0')
 		snprintf(p->why + len, sizeof p->why - len, " (%s)", complaint);
-}
-
-int cg_probe_take(const void *elf, size_t elf_bytes, struct bpf_object **ret, struct cg_probe *p)
-{
-	struct bpf_object *object = bpf_object__open_mem(elf, elf_bytes, NULL);
-
-	if (object == NULL)
-		return cg_probe_fault(p, -errno, "not opened: %s", strerror(errno));
-	*ret = object;
-	return 0;
-}
-
-int cg_probe_share(int map_fd, size_t bytes, void **ret, struct cg_probe *p)
-{
-	void *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
-
-	if (shared == MAP_FAILED)
-		return cg_probe_fault(p, -errno, "not shared: %s", strerror(errno));
-	*ret = shared;
-	return 0;
-}
-
-void cg_probe_unshare(void *shared, size_t bytes)
-{
-	if (shared != NULL)
-		munmap(shared, bytes);
 }

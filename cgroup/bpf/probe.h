@@ -26,15 +26,6 @@ int cg_probe_drop_rights(void);
 int cg_probe_fault(struct cg_probe *p, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-struct bpf_object;
-
-/* Takes an object file of elf_bytes from memory, without loading it yet. */
-int cg_probe_take(const void *elf, size_t elf_bytes, struct bpf_object **ret, struct cg_probe *p);
-/* Maps the first bytes of a map to *ret. */
-int cg_probe_share(int map_fd, size_t bytes, void **ret, struct cg_probe *p);
-/* NULL is fine. */
-void cg_probe_unshare(void *shared, size_t bytes);
-
 /* Between these two, libbpf's messages are kept instead of printed. cg_probe_listen_end() adds the
  * last one to p->why (if p->error is set), so that the reason names what the kernel refused. */
 void cg_probe_listen(void);

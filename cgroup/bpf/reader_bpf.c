@@ -169,10 +169,11 @@ static int set_up(const struct order *o, const struct build *b, const uint32_t *
 	struct bpf_map *slots, *records, *constants;
 	size_t bytes = 0;
 	const void *elf = b->elf(&bytes);
-	int r = cg_probe_take(elf, bytes, ret, p);
+	int r;
 
-	if (r < 0)
-		return r;
+	*ret = bpf_object__open_mem(elf, bytes, NULL);
+	if (*ret == NULL)
+		return cg_probe_fault(p, -errno, "not opened: %s", strerror(errno));
 	slots = bpf_object__find_map_by_name(*ret, "slots");
 	records = bpf_object__find_map_by_name(*ret, "records");
 	constants = bpf_object__find_map_by_name(*ret, ".rodata");
@@ -227,21 +228,6 @@ static int keep_maps(struct bpf_object *object, struct cg_load_result *ret, stru
 	return r;
 }
 
-static void drop_kept(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
-static void unload(struct cg_scan *s)
-{
-	cg_probe_unshare(STEAL(s->control), sizeof *s->control);
-	cg_probe_unshare(STEAL(s->records), s->records_bytes);
-	drop_kept(&s->link_fd);
-	drop_kept(&s->slots_fd);
-}
-
 /* In a process of its own: loads the newest build that this kernel takes. */
 static int reader_bpf_load(void *ctx, struct cg_load_result *ret, struct cg_probe *p)
 {
@@ -274,6 +260,17 @@ static int reader_bpf_load(void *ctx, struct cg_load_result *ret, struct cg_prob
 	return r;
 }
 
+/* Maps the first bytes of a map to *ret. */
+static int share(int map_fd, size_t bytes, void **ret, struct cg_probe *p)
+{
+	void *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
+
+	if (shared == MAP_FAILED)
+		return cg_probe_fault(p, -errno, "not shared: %s", strerror(errno));
+	*ret = shared;
+	return 0;
+}
+
 /* Where what was loaded is used. */
 static int reader_bpf_take(struct cg_scan *s, struct cg_load_result *loaded, struct cg_probe *p)
 {
@@ -282,11 +279,9 @@ static int reader_bpf_take(struct cg_scan *s, struct cg_load_result *loaded, str
 	s->offers = loaded->number != 0 ? SCAN_ALL : SCAN_ALL & ~(uint32_t)SCAN_MEM_STAT;
 	s->link_fd = cg_load_take(loaded, LOADED_LINK);
 	s->slots_fd = cg_load_take(loaded, LOADED_SLOTS);
-	r = cg_probe_share(cg_load_fd(loaded, LOADED_CONTROL), sizeof *s->control,
-			   (void **)&s->control, p);
+	r = share(loaded->fd[LOADED_CONTROL], sizeof *s->control, (void **)&s->control, p);
 	if (r == 0)
-		r = cg_probe_share(cg_load_fd(loaded, LOADED_RECORDS), s->records_bytes,
-				   (void **)&s->records, p);
+		r = share(loaded->fd[LOADED_RECORDS], s->records_bytes, (void **)&s->records, p);
 	return r;
 }
 
@@ -340,7 +335,14 @@ void cg_scan_close(struct cg_scan *s)
 {
 	if (s == NULL)
 		return;
-	unload(s);
+	if (s->control != NULL)
+		munmap(s->control, sizeof *s->control);
+	if (s->records != NULL)
+		munmap(s->records, s->records_bytes);
+	if (s->link_fd >= 0)
+		close(s->link_fd);
+	if (s->slots_fd >= 0)
+		close(s->slots_fd);
 	free(s->free);
 	free(s->ids);
 	free(s);

@@ -103,16 +103,9 @@ static void take_memory(const struct scan_record *rec, uint64_t page, struct usa
 		take_stat(rec, page, &u->stat, bad);
 }
 
-static void take_psi(const struct scan_record *rec, struct usage *u)
+static struct psi psi_of(const __u64 nsec[static 2])
 {
-	if (u->have & USAGE_PSI_CPU) {
-		u->psi_cpu_some_usec = rec->psi_cpu_nsec[0] / NSEC_PER_USEC;
-		u->psi_cpu_full_usec = rec->psi_cpu_nsec[1] / NSEC_PER_USEC;
-	}
-	if (u->have & USAGE_PSI_MEM) {
-		u->psi_mem_some_usec = rec->psi_mem_nsec[0] / NSEC_PER_USEC;
-		u->psi_mem_full_usec = rec->psi_mem_nsec[1] / NSEC_PER_USEC;
-	}
+	return (struct psi){nsec[0] / NSEC_PER_USEC, nsec[1] / NSEC_PER_USEC};
 }
 
 int scan_record_decode(const void *bytes, size_t len, const struct scan_expect *e,
@@ -136,7 +129,10 @@ int scan_record_decode(const void *bytes, size_t len, const struct scan_expect *
 	u.have = rec->have & e->want;
 	take_cpu(rec, &u, &bad);
 	take_memory(rec, e->page_bytes, &u, &bad);
-	take_psi(rec, &u);
+	if (u.have & USAGE_PSI_CPU)
+		u.psi_cpu = psi_of(rec->psi_cpu_nsec);
+	if (u.have & USAGE_PSI_MEM)
+		u.psi_mem = psi_of(rec->psi_mem_nsec);
 	if (bad)
 		return -EBADMSG;
 	*ret = u;
@@ -173,10 +169,10 @@ static const struct field {
 	FIELD(USAGE_MEM_EVENTS, events.max),
 	FIELD(USAGE_MEM_EVENTS, events.oom_kill),
 	FIELD(USAGE_MEM_EVENTS, events.oom_group_kill),
-	FIELD(USAGE_PSI_CPU, psi_cpu_some_usec),
-	FIELD(USAGE_PSI_CPU, psi_cpu_full_usec),
-	FIELD(USAGE_PSI_MEM, psi_mem_some_usec),
-	FIELD(USAGE_PSI_MEM, psi_mem_full_usec),
+	FIELD(USAGE_PSI_CPU, psi_cpu.some_usec),
+	FIELD(USAGE_PSI_CPU, psi_cpu.full_usec),
+	FIELD(USAGE_PSI_MEM, psi_mem.some_usec),
+	FIELD(USAGE_PSI_MEM, psi_mem.full_usec),
 	FIELD(USAGE_CPU_LIMIT, limits.cpu_quota_usec),
 	FIELD(USAGE_CPU_LIMIT, limits.cpu_period_usec),
 	FIELD(USAGE_CPU_LIMIT, limits.cpu_burst_usec),

@@ -10,11 +10,6 @@
 /* Share of a step that a read lost to a refault costs. */
 #define REFAULT_STALL_PERMILLE 500
 
-static uint64_t sim_random(struct sim *s, uint64_t below)
-{
-	return below == 0 ? 0 : random_next(&s->random) % below;
-}
-
 void sim_init(struct sim *s, const struct limits *l, uint32_t cpus, uint64_t seed)
 {
 	*s = (struct sim){
@@ -94,7 +89,7 @@ static void arrivals(struct sim *s)
 	}
 	s->next_cycle += l->cycle_usec;
 	if (l->jitter_usec > 0)
-		s->next_cycle += sim_random(s, l->jitter_usec);
+		s->next_cycle += random_next(&s->random) % l->jitter_usec;
 	if (s->next_cycle < s->now)
 		s->next_cycle = s->now + l->cycle_usec;
 }
@@ -141,7 +136,7 @@ static void step_cpu(struct sim *s)
 	}
 	s->turn += waited;
 	if (s->throttled)
-		s->u.psi_cpu_some_usec += s->step_usec;
+		s->u.psi_cpu.some_usec += s->step_usec;
 }
 
 /* What the period timer does in a period in which nothing is throttled; true: one has ended. */
@@ -187,13 +182,6 @@ static void drop_file(struct sim *s, uint64_t bytes)
 	s->m.file -= MIN(bytes, s->m.file - MIN(s->m.dirty, s->m.file));
 }
 
-static void kill_all(struct sim *s)
-{
-	s->u.events.oom_kill++;
-	s->m.anon = 0;
-	s->m.debt = 0;
-}
-
 /* Charges that stand above a limit: reclaim, then the limit's own way. */
 static void squeeze(struct sim *s)
 {
@@ -208,14 +196,17 @@ static void squeeze(struct sim *s)
 		s->u.events.max++;
 		drop_file(s, charged(s) - l->mem_max);
 	}
-	if (charged(s) > l->mem_max)
-		kill_all(s);
+	if (charged(s) > l->mem_max) {
+		s->u.events.oom_kill++;
+		s->m.anon = 0;
+		s->m.debt = 0;
+	}
 }
 
 static void stall(struct sim *s, usec_t span)
 {
-	s->u.psi_mem_some_usec += span;
-	s->u.psi_mem_full_usec += span;
+	s->u.psi_mem.some_usec += span;
+	s->u.psi_mem.full_usec += span;
 	s->m.stalled_usec += span;
 }
 

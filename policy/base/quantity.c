@@ -67,14 +67,6 @@ static int digit_at(const struct digits *d, long i)
 	return d->s[(size_t)i < d->dot ? i : i + 1] - '0';
 }
 
-static bool any_digit_from(const struct digits *d, long i)
-{
-	for (i = MAX(i, 0L); (size_t)i < d->count; i++)
-		if (digit_at(d, i) != 0)
-			return true;
-	return false;
-}
-
 /* "e3", "E-3": exactly an exponent and nothing behind it. */
 static int scan_exponent(const char *s, int *ret)
 {
@@ -130,8 +122,10 @@ static unsigned __int128 fraction_nano(const struct digits *d, uint64_t unit)
 	const uint64_t ten_18 = 1000000000000000000;
 	unsigned __int128 scaled, rest;
 	uint64_t fraction = 0;
-	bool more = any_digit_from(d, d->point + FRACTION_DIGITS);
+	bool more = false;
 
+	for (long i = MAX(d->point + FRACTION_DIGITS, 0L); (size_t)i < d->count; i++)
+		more |= digit_at(d, i) != 0;
 	for (long i = d->point; i < d->point + FRACTION_DIGITS; i++)
 		fraction = fraction * 10 + (uint64_t)digit_at(d, i);
 	scaled = (unsigned __int128)fraction * unit;
@@ -211,16 +205,6 @@ int quantity_parse_bytes(const char *s, uint64_t *ret_bytes)
 	return parse_units(s, NANO, ret_bytes);
 }
 
-/* Divides *n by 1024 while nothing is lost. Returns how often. */
-static int reduce(uint64_t *n)
-{
-	int power = 0;
-
-	for (; power < 6 && *n > 0 && *n % 1024 == 0; power++)
-		*n /= 1024;
-	return power;
-}
-
 static const char *binary_suffix(int power)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++)
@@ -255,13 +239,14 @@ const char *quantity_format_cpu(uint64_t milli, char *buf, size_t size)
 const char *quantity_format_bytes(uint64_t bytes, char *buf, size_t size)
 {
 	struct text t = text_over(buf, size);
-	int power;
+	int power = 0;
 
 	if (bytes == LIMIT_MAX) {
 		text_add_string(&t, "max");
 		return whole_or_nothing(&t);
 	}
-	power = reduce(&bytes);
+	for (; power < 6 && bytes > 0 && bytes % 1024 == 0; power++)
+		bytes /= 1024;
 	text_add_number(&t, bytes, 0);
 	text_add_string(&t, binary_suffix(power));
 	return whole_or_nothing(&t);
@@ -306,17 +291,11 @@ static const struct unit units[] = {
 
 static int scan_number(const char **s, usec_t *ret)
 {
-	const char *p = *s;
-	usec_t n = 0;
+	const char *end = text_number(*s, ret);
 
-	if (*p < '0' || *p > '9')
-		return -EINVAL;
-	for (; *p >= '0' && *p <= '9'; p++)
-		if (__builtin_mul_overflow(n, 10, &n) ||
-		    __builtin_add_overflow(n, (usec_t)(*p - '0'), &n))
-			return -ERANGE;
-	*s = p;
-	*ret = n;
+	if (end == NULL)
+		return is_digit(**s) ? -ERANGE : -EINVAL;
+	*s = end;
 	return 0;
 }
 

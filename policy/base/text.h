@@ -53,6 +53,20 @@ static inline void text_add_number(struct text *t, uint64_t n, size_t width)
 	text_add(t, digits + i, sizeof digits - i);
 }
 
+/* First byte after a decimal number; NULL: there is none, or it is too large. Any other byte ends
+ * the scan: the text need not end in a NUL. */
+static inline const char *text_number(const char *s, uint64_t *ret)
+{
+	const char *p = s;
+	uint64_t n = 0;
+
+	for (unsigned digit; (digit = (unsigned char)*p - (unsigned)'0') < 10; p++)
+		if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, digit, &n))
+			return NULL;
+	*ret = n;
+	return p != s ? p : NULL;
+}
+
 /* FNV-1a of several texts, one after the other: begins with TEXT_HASH_FIRST; a separator follows
  * each text. */
 #define TEXT_HASH_FIRST 14695981039346656037ULL

@@ -192,7 +192,7 @@ static uint32_t control_smooth(uint32_t before, uint64_t ppm)
 static void observe_psi(struct control *c, const struct usage *prev, const struct usage *u,
 			usec_t span)
 {
-	uint64_t waited = u->psi_cpu_some_usec - MIN(prev->psi_cpu_some_usec, u->psi_cpu_some_usec);
+	uint64_t waited = u->psi_cpu.some_usec - MIN(prev->psi_cpu.some_usec, u->psi_cpu.some_usec);
 	uint64_t own = c->rates_fresh ? c->rates.throttled * u->limits.cpu_period_usec : waited;
 
 	c->psi_cpu_ppm = control_smooth(c->psi_cpu_ppm, mul_div(waited, PPM, span));
@@ -361,13 +361,8 @@ bool control_boost_holds(struct control *c, const struct control_context *x)
 	/* The limit from history returns after the boost. */
 	if (initial ? c->recommendation.confidence_permille[RESOURCE_CPU] > 0
 		    : res->bounded > scale_permille(c->boost.base_milli, up))
-		boost_adopt(&c->boost, res->bounded);
+		c->boost.base_milli = res->bounded;
 	return true;
-}
-
-bool control_boost_covers(const struct control *c, usec_t from, usec_t to)
-{
-	return boost_covers(&c->boost, from, to);
 }
 
 uint64_t control_lasting(const struct control *c, enum resource r)
@@ -385,7 +380,7 @@ static void observe_history(struct control *c, const struct usage *u,
 
 	/* CPU use at startup says nothing about the time after it. Memory taken at startup stays
 	 * taken: control_observe_mem(). */
-	if (control_boost_covers(c, c->last_at, x->now))
+	if (boost_covers(&c->boost, c->last_at, x->now))
 		return;
 	/* VPA counts what is used at startup. */
 	if (t->algorithm == ALGORITHM_VPA)
@@ -432,12 +427,11 @@ static void end_memory(struct control *c, const struct usage *total, usec_t sinc
 		history_add_memory(&c->history, &x->tuning->history, need, false, x->now_real);
 }
 
-static void add_tempered(struct control *c, struct cpu_rates *r, const struct control_context *x)
+static void temper(const struct control *c, struct cpu_rates *r, const struct control_context *x)
 {
 	const struct cpu_goal goal = cpu_goal_of(x->tuning, c->rule.goal);
 
 	cpu_temper_demand(&c->cpu, &x->tuning->history, &goal, r);
-	history_add_cpu(&c->history, r, x->now_real);
 }
 
 static void end_cpu(struct control *c, const struct usage *total, usec_t from,
@@ -448,7 +442,8 @@ static void end_cpu(struct control *c, const struct usage *total, usec_t from,
 
 	if (x->now <= from || cpu_rates_between(&zero, total, x->now - from, x->node_milli, &r) < 0)
 		return;
-	add_tempered(c, &r, x);
+	temper(c, &r, x);
+	history_add_cpu(&c->history, &r, x->now_real);
 	/* Its samples counted as age already. */
 	c->history.observed_usec[RESOURCE_CPU] -=
 		MIN(c->startup_usec, c->history.observed_usec[RESOURCE_CPU]);
@@ -467,7 +462,8 @@ static void end_span(struct control *c, const struct usage *total, const struct 
 	    total->cpu_usage_usec == c->sample.cpu_usage_usec ||
 	    startup_covers(s, &x->tuning->startup, c->last_at, x->now))
 		return;
-	add_tempered(c, &r, x);
+	temper(c, &r, x);
+	history_add_cpu(&c->history, &r, x->now_real);
 }
 
 void control_end(struct control *c, const struct usage *total, bool once, usec_t since,
@@ -477,7 +473,7 @@ void control_end(struct control *c, const struct usage *total, bool once, usec_t
 	if (x->tuning->history.algorithm == ALGORITHM_VPA || total->have == 0)
 		return;
 	end_memory(c, total, once ? born(c, since) : 0, x);
-	if (control_boost_covers(c, MAX(c->last_at, c->started_at), x->now))
+	if (boost_covers(&c->boost, MAX(c->last_at, c->started_at), x->now))
 		return;
 	if (once && !c->cpu_counted && born(c, since) != 0)
 		end_cpu(c, total, born(c, since), x);
@@ -514,7 +510,7 @@ void control_observe(struct control *c, const struct usage *u, const struct cont
 	cpu_prove(&c->cpu, &c->last, x->node_milli, x->now);
 	control_note_periods(c, x);
 	if (c->rates_fresh) {
-		control_temper_demand(c, x);
+		temper(c, &c->rates, x);
 		observe_history(c, u, x);
 	}
 	if ((u->have & prev.have & USAGE_PSI_CPU) && !first && x->now > c->last_at)
@@ -715,7 +711,7 @@ void control_adopt(struct control *c, const struct limits *kernel, enum resource
 		if (res->limit == LIMIT_MAX)
 			boost_put_back(&c->boost, x->now);
 		else
-			boost_adopt(&c->boost, res->limit);
+			c->boost.base_milli = res->limit;
 		cpu_window_restart(&c->cpu, &c->last, x->now);
 		return;
 	}

@@ -44,12 +44,6 @@ static bool request_stays(const struct control *c, enum resource r)
 	       (c->pod.requests_unknown && !c->pod.guaranteed);
 }
 
-/* Does the request stay where it is when the limit moves? */
-static bool is_request_fixed(const struct control *c, enum resource r)
-{
-	return !c->pod.requests_move || request_stays(c, r);
-}
-
 /* What was set of a resource: by the owner, the administrator and the namespace. It holds for
  * limits and requests. */
 static void fill_set(const struct control *c, enum resource r, struct bounds *b)
@@ -70,7 +64,8 @@ static void fill_pod(const struct control *c, enum resource r, struct bounds *b)
 {
 	const struct pod_resource_bounds *p = &c->pod.resource[r];
 	uint64_t refused = control_refused(c, r);
-	bool fixed = p->request != 0 && is_request_fixed(c, r);
+	/* The request stays where it is when the limit moves. */
+	bool fixed = p->request != 0 && (!c->pod.requests_move || request_stays(c, r));
 
 	b->value[BOUND_HEAP] = r == RESOURCE_MEMORY ? heap_bound(c) : 0;
 	/* Without a target the request has nowhere to go yet. */

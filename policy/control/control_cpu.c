@@ -75,17 +75,10 @@ void control_record_cpu(struct control *c, const struct control_context *x)
 {
 	usec_t from = x->now - c->rates.span_usec;
 
-	if (c->rates_fresh && !control_boost_covers(c, from, x->now) &&
+	if (c->rates_fresh && !boost_covers(&c->boost, from, x->now) &&
 	    !startup_covers(&c->startup, &x->tuning->startup, from, x->now))
 		recent_max_add(&c->cpu.recent, c->rates.demand_milli, x->tuning->cpu.recent_usec,
 			       x->now);
-}
-
-void control_temper_demand(struct control *c, const struct control_context *x)
-{
-	const struct cpu_goal goal = cpu_goal_of(x->tuning, c->rule.goal);
-
-	cpu_temper_demand(&c->cpu, &x->tuning->history, &goal, &c->rates);
 }
 
 void control_recommend(struct control *c, const struct control_context *x)
@@ -124,7 +117,7 @@ void control_note_periods(struct control *c, const struct control_context *x)
 	const struct cpu_goal goal = cpu_goal_of(x->tuning, c->rule.goal);
 	usec_t from = c->cpu.spread_mark.at;
 	const struct cpu_reading reading = {
-		.starting = control_boost_covers(c, from, x->now) ||
+		.starting = boost_covers(&c->boost, from, x->now) ||
 			    startup_covers(&c->startup, &x->tuning->startup, from, x->now),
 		.tick_usec = x->tick_usec,
 		.now = x->now,
@@ -170,7 +163,7 @@ void control_reflex_cpu(struct control *c, const struct control_context *x)
 	if (desired == 0 || lets_pass(c, x, limit, &window)) {
 		control_ease_ceiling(res, x->now);
 		if (cpu_trial_passed(t, &c->cpu, u, x->now))
-			cpu_trial_end(&c->cpu);
+			c->cpu.trial.active = false; /* a later throttling still knows it */
 		return;
 	}
 	if (raised_just_now(c, x))

@@ -48,7 +48,6 @@ void control_ease_ceiling(struct control_resource *res, usec_t now);
 
 /* Record: the CPU demand of a sample. Reflex: the raise, at a sample or a reflex pass. */
 void control_record_cpu(struct control *c, const struct control_context *x);
-void control_temper_demand(struct control *c, const struct control_context *x);
 /* algorithm threshold: the limit as it is, or the next one when the rule asks for it. */
 uint64_t control_threshold_limit(const struct control *c, const struct control_context *x,
 				 enum resource r);
@@ -91,8 +90,6 @@ struct mem_brake_input control_brake_input(const struct control *c, const struct
 void control_brake(struct control *c, const struct control_context *x, bool hit);
 /* Is it boosted? Then a review changes only the limit that returns afterwards. */
 bool control_boost_holds(struct control *c, const struct control_context *x);
-/* Does the span overlap the startup boost? */
-bool control_boost_covers(const struct control *c, usec_t from, usec_t to);
 void control_review_cpu(struct control *c, const struct control_context *x);
 void control_review_mem(struct control *c, const struct control_context *x);
 /* Plans the raise that an OOM kill of the predecessor showed; false: not needed or not allowed. */
@@ -112,8 +109,6 @@ void control_grant_held(struct control *c, const struct control_context *x);
 /* At the first sample: lowers memory.max to the held limit. systemd starts a successor with the
  * stored property, whose headroom was not granted. */
 void control_drop_ungranted(struct control *c, const struct control_context *x);
-/* The ledger granted less than was asked for, in this wake-up. */
-bool control_denied_now(const struct control *c, const struct control_context *x);
 /* It waits for memory that was denied a moment ago. */
 bool control_awaits_grant(const struct control *c, const struct control_context *x);
 /* An answer of the ledger, through the tape of the call. */

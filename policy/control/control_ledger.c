@@ -168,24 +168,9 @@ bool control_denied(const struct control *c, usec_t now)
 	return c->denial.since != 0 && now - c->denial.at < DENIED_USEC;
 }
 
-bool control_denied_now(const struct control *c, const struct control_context *x)
-{
-	return x->ledger != NULL && c->denial.since != 0 && c->denial.at == x->now;
-}
-
 bool control_awaits_grant(const struct control *c, const struct control_context *x)
 {
 	return x->ledger != NULL && denied_of(c, x) != 0;
-}
-
-static void note_denial(struct control *c, const struct control_context *x, uint64_t desired)
-{
-	struct denial *d = &c->denial;
-
-	if (!control_denied(c, x->now))
-		d->since = x->now;
-	d->at = x->now;
-	ledger_weigh(x->ledger, c->target, desired, &d->verdict);
 }
 
 uint64_t control_grant(struct control *c, const struct control_context *x, uint64_t desired,
@@ -199,8 +184,12 @@ uint64_t control_grant(struct control *c, const struct control_context *x, uint6
 		return desired;
 	e = &x->ledger->entries[c->target];
 	e->needs |= !ahead;
-	if (control_taped(x, ledger_most(x->ledger, c->target, desired)) < desired)
-		note_denial(c, x, desired);
+	if (control_taped(x, ledger_most(x->ledger, c->target, desired)) < desired) {
+		if (!control_denied(c, x->now))
+			c->denial.since = x->now;
+		c->denial.at = x->now;
+		ledger_weigh(x->ledger, c->target, desired, &c->denial.verdict);
+	}
 	urgent = control_taped(x, e->urgent);
 	allowed = control_taped(x, ledger_grant(x->ledger, c->target, desired));
 	if (ahead)

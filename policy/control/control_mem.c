@@ -166,8 +166,6 @@ static void check_events(struct control *c, const struct usage *prev,
 	m->oom_at = x->now;
 }
 
-/* The desired limit after an OOM kill since `prev`, or an earlier ungranted one; 0: none. have:
- * what was read since. */
 uint64_t control_oom_desired(struct control *c, const struct usage *prev, uint32_t have,
 			     const struct control_context *x)
 {
@@ -223,8 +221,8 @@ static uint64_t clean_cache(const struct mem_stat *s)
 	return s->file > s->shmem ? s->file - s->shmem : 0;
 }
 
-/* The highest need since prev. A new memory.peak says how much was charged, but not for what: the
- * smaller amount of page cache before and after it is taken to be its cache. */
+/* A new memory.peak says how much was charged, but not for what: the smaller amount of page cache
+ * before and after it is taken to be its cache. */
 uint64_t control_mem_need(const struct usage *prev, const struct usage *u)
 {
 	uint64_t now = MAX(mem_working_set(u), mem_use(u)), cache;
@@ -429,7 +427,7 @@ static void not_raised(struct control *c, const struct control_context *x, uint6
 		control_plan_mem(c, x, KNOB_MEM_MAX, c->kernel.mem_max, reason);
 		return;
 	}
-	if (control_denied_now(c, x)) {
+	if (c->denial.at == x->now) {
 		res->blocked = BLOCKED_LEDGER;
 	} else {
 		control_press_ceiling(res, x->now);
@@ -718,14 +716,6 @@ static bool control_mem_review_settle(struct control *c, const struct control_co
 	return true;
 }
 
-/* The goal of a mandatory shrink: the API server refused more, or the ledger asks for the rest. */
-static uint64_t must_end(const struct control *c, const struct control_context *x)
-{
-	uint64_t asked = control_shrink_asked(c, x->now);
-
-	return MIN(control_refused(c, RESOURCE_MEMORY), asked != 0 ? asked : LIMIT_MAX);
-}
-
 static void control_mem_review_shrink(struct control *c, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
@@ -738,8 +728,11 @@ static void control_mem_review_shrink(struct control *c, const struct control_co
 		return;
 	}
 	if (in.must) {
-		/* No further than necessary. */
-		in.candidate = MAX(in.candidate, must_end(c, x));
+		uint64_t asked = control_shrink_asked(c, x->now) ?: LIMIT_MAX;
+
+		/* The API server refused more, or the ledger asks for the rest: no further than
+		 * necessary. */
+		in.candidate = MAX(in.candidate, MIN(control_refused(c, RESOURCE_MEMORY), asked));
 	} else if (!c->rule.scale_down) {
 		res->blocked = BLOCKED_SCALE_DOWN_OFF;
 		return;

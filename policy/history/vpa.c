@@ -113,7 +113,8 @@ static const struct spread {
 	[VPA_UPPER] = {1, 1},
 };
 
-double vpa_confidence(const struct vpa_aggregate *a, usec_t confidence_usec)
+/* History in confidence intervals: the lesser of its span and its samples at one a minute. */
+static double vpa_confidence(const struct vpa_aggregate *a, usec_t confidence_usec)
 {
 	double span = (double)(a->last_sample - a->first_sample) / (double)confidence_usec;
 	double minutes = (double)confidence_usec / USEC_PER_MIN;
@@ -121,7 +122,8 @@ double vpa_confidence(const struct vpa_aggregate *a, usec_t confidence_usec)
 	return MIN(span, (double)a->samples / minutes);
 }
 
-int64_t vpa_with_confidence(int64_t v, double confidence, double multiplier, double exponent)
+/* v * (1 + multiplier / confidence) ^ exponent */
+static int64_t vpa_with_confidence(int64_t v, double confidence, double multiplier, double exponent)
 {
 	return vpa_scale(v, pow(1 + multiplier / confidence, exponent));
 }

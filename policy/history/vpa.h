@@ -76,10 +76,6 @@ void vpa_estimate(const struct vpa_aggregate *a, const struct vpa_rules *rules, 
 
 /* The steps of it. */
 
-/* History in confidence intervals: the lesser of its span and its samples at one a minute. */
-double vpa_confidence(const struct vpa_aggregate *a, usec_t confidence_usec);
-/* v * (1 + multiplier / confidence) ^ exponent */
-int64_t vpa_with_confidence(int64_t v, double confidence, double multiplier, double exponent);
 int64_t vpa_with_margin(int64_t v, double margin);
 int64_t vpa_with_minimum(int64_t v, int64_t pod_minimum, uint32_t containers);
 /* Smallest multiple of step that is not below v; -EINVAL without a positive step. */

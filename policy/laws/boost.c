@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/laws/boost.h"
 #include "policy/base/quantity.h"
+#include "policy/base/text.h"
 #include <assert.h>
 #include <errno.h>
-#include <string.h>
 
 /* A larger factor is a typing error. */
 #define FACTOR_MAX 100u
@@ -16,14 +16,12 @@
 /* "2x" */
 static int parse_factor(const char *s, uint32_t *ret)
 {
-	uint32_t n = 0;
-	size_t digits = 0;
+	uint64_t n;
+	const char *end = text_number(s, &n);
 
-	for (; s[digits] >= '0' && s[digits] <= '9' && digits < 4; digits++)
-		n = n * 10 + (uint32_t)(s[digits] - '0');
-	if (digits == 0 || digits > 3 || strcmp(s + digits, "x") != 0 || n < 1 || n > FACTOR_MAX)
+	if (end == NULL || end - s > 3 || strcmp(end, "x") != 0 || n < 1 || n > FACTOR_MAX)
 		return -EINVAL;
-	*ret = n;
+	*ret = (uint32_t)n;
 	return 0;
 }
 
@@ -163,11 +161,6 @@ void boost_put_back(struct boost *b, usec_t now)
 	b->written = false;
 	if (b->phase != BOOST_NONE)
 		b->phase = BOOST_OVER;
-}
-
-void boost_adopt(struct boost *b, uint64_t milli)
-{
-	b->base_milli = milli;
 }
 
 bool boost_covers(const struct boost *b, usec_t from, usec_t to)

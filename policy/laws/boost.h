@@ -59,7 +59,7 @@ struct boost {
 	enum boost_phase phase;
 	usec_t started_at;   /* of the container's run that it belongs to */
 	usec_t ended_at;     /* of a boost that is over; 0: there was none */
-	uint64_t base_milli; /* the limit held before it */
+	uint64_t base_milli; /* the limit held before it, or set by the owner since: it returns */
 	bool written;        /* the held limit is the boosted one */
 };
 
@@ -90,7 +90,5 @@ void boost_step(struct boost *b, const struct boost_input *in, struct boost_deci
 void boost_written(struct boost *b);
 /* The base or the original has been restored. */
 void boost_put_back(struct boost *b, usec_t now);
-/* The base is now another limit, for example one that the owner set: it returns afterwards. */
-void boost_adopt(struct boost *b, uint64_t milli);
 /* Does a span of use overlap the boost? Then history does not learn it. */
 bool boost_covers(const struct boost *b, usec_t from, usec_t to);

@@ -293,18 +293,13 @@ bool cpu_passes(const struct cpu_goal *g, const struct cpu_law *c, uint64_t limi
 	       c->throttled_minute_ppm <= MINUTE_FACTOR * g->throttle_ppm;
 }
 
-/* The throttled periods that a goal lets pass are no demand above the limit. */
-static bool few_throttled(const struct cpu_goal *g, const struct cpu_rates *r)
-{
-	return r->throttled > 0 && r->throttle_ppm <= g->pass_ppm;
-}
-
 void cpu_temper_demand(const struct cpu_law *c, const struct tuning_history *t,
 		       const struct cpu_goal *g, struct cpu_rates *r)
 {
 	uint64_t most = mul_div(c->proven_milli, PROVEN_PERMILLE, 1000 + t->margin_permille);
 
-	if (few_throttled(g, r))
+	/* The throttled periods that a goal lets pass are no demand above the limit. */
+	if (r->throttled > 0 && r->throttle_ppm <= g->pass_ppm)
 		r->demand_milli =
 			mul_div(r->used_milli, r->span_usec, MAX(r->active_usec, (usec_t)1));
 	if (r->throttled > 0 && c->proven_milli != LIMIT_MAX)
@@ -359,11 +354,6 @@ bool cpu_trial_passed(const struct tuning_cpu *t, const struct cpu_law *c, const
 		return false;
 	return u->nr_periods >= c->trial.base_periods + t->verdict_periods ||
 	       now - c->trial.since >= t->recent_usec;
-}
-
-void cpu_trial_end(struct cpu_law *c)
-{
-	c->trial.active = false;
 }
 
 void cpu_shrink_mark_harmful(const struct tuning_cpu *t, struct cpu_law *c, uint64_t limit_milli,

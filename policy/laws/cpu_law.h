@@ -156,8 +156,6 @@ void cpu_trial_begin(struct cpu_law *c, uint64_t from_milli, uint64_t to_milli,
 /* Has the trial passed? After enough periods, or when it has lasted for the whole recent window. */
 bool cpu_trial_passed(const struct tuning_cpu *t, const struct cpu_law *c, const struct usage *u,
 		      usec_t now);
-/* Ends a trial that passed; cpu_shrink_mark_harmful() still knows the shrink. */
-void cpu_trial_end(struct cpu_law *c);
 /* Ends a trial that caused throttling and learns a floor; returns the limit to restore. */
 uint64_t cpu_trial_undo(struct cpu_law *c, usec_t now_real);
 /* Throttled at limit_milli: learns a floor if the last shrink passed, began within regret_usec and

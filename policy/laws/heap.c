@@ -99,48 +99,44 @@ static void parse_percentage(const char *s, size_t len, uint32_t *ret)
 		*ret = (uint32_t)whole;
 }
 
-static void take_jvm_size(struct heap_options *h, const char *s, size_t len)
-{
-	parse_size(s, len, jvm_units, &h->runtime[HEAP_JVM].bytes);
-}
+enum option_kind { OPTION_SIZE, OPTION_PERCENTAGE, OPTION_FRACTION, OPTION_NODE_SIZE };
 
-static void take_jvm_percentage(struct heap_options *h, const char *s, size_t len)
-{
-	parse_percentage(s, len, &h->runtime[HEAP_JVM].permille);
-}
+static const struct option {
+	const char *start;
+	bool dashes; /* V8 takes '_' for '-' */
+	enum heap_runtime runtime;
+	enum option_kind kind;
+} options[] = {
+	{"-Xmx", false, HEAP_JVM, OPTION_SIZE},
+	{"-XX:MaxHeapSize=", false, HEAP_JVM, OPTION_SIZE},
+	{"-XX:MaxRAMPercentage=", false, HEAP_JVM, OPTION_PERCENTAGE},
+	{"-XX:MaxRAMFraction=", false, HEAP_JVM, OPTION_FRACTION},
+	{"--max-old-space-size-percentage=", true, HEAP_NODE, OPTION_PERCENTAGE},
+	{"--max-old-space-size", true, HEAP_NODE, OPTION_NODE_SIZE},
+};
 
-static void take_jvm_fraction(struct heap_options *h, const char *s, size_t len)
+/* What stands behind an option. */
+static void take_option(struct heap_options *h, const struct option *o, const char *s, size_t len)
 {
 	uint64_t n;
 
-	if (digits(s, len, 10, &n) == len && n > 0)
-		h->jvm_fraction_permille = (uint32_t)((999 + n) / n);
+	switch (o->kind) {
+	case OPTION_SIZE:
+		parse_size(s, len, jvm_units, &h->runtime[o->runtime].bytes);
+		break;
+	case OPTION_PERCENTAGE:
+		parse_percentage(s, len, &h->runtime[o->runtime].permille);
+		break;
+	case OPTION_FRACTION:
+		if (digits(s, len, 10, &n) == len && n > 0)
+			h->jvm_fraction_permille = (uint32_t)((999 + n) / n);
+		break;
+	case OPTION_NODE_SIZE:
+		h->node_value_next = len == 0;
+		if (len > 1 && s[0] == '=')
+			parse_size(s + 1, len - 1, node_units, &h->runtime[o->runtime].bytes);
+	}
 }
-
-static void take_node_size(struct heap_options *h, const char *s, size_t len)
-{
-	h->node_value_next = len == 0;
-	if (len > 1 && s[0] == '=')
-		parse_size(s + 1, len - 1, node_units, &h->runtime[HEAP_NODE].bytes);
-}
-
-static void take_node_percentage(struct heap_options *h, const char *s, size_t len)
-{
-	parse_percentage(s, len, &h->runtime[HEAP_NODE].permille);
-}
-
-static const struct {
-	const char *start;
-	bool dashes; /* V8 takes '_' for '-' */
-	void (*take)(struct heap_options *h, const char *s, size_t len);
-} options[] = {
-	{"-Xmx", false, take_jvm_size},
-	{"-XX:MaxHeapSize=", false, take_jvm_size},
-	{"-XX:MaxRAMPercentage=", false, take_jvm_percentage},
-	{"-XX:MaxRAMFraction=", false, take_jvm_fraction},
-	{"--max-old-space-size-percentage=", true, take_node_percentage},
-	{"--max-old-space-size", true, take_node_size},
-};
 
 static bool starts(const char *s, size_t len, const char *start, bool dashes)
 {
@@ -165,7 +161,7 @@ static void take_word(struct heap_options *h, const char *s, size_t len)
 		size_t n = strlen(options[i].start);
 
 		if (starts(s, len, options[i].start, options[i].dashes)) {
-			options[i].take(h, s + n, len - n);
+			take_option(h, &options[i], s + n, len - n);
 			return;
 		}
 	}
@@ -189,7 +185,7 @@ void heap_words(struct heap_options *h, const char *text)
 
 void heap_jvm_size(struct heap_options *h, const char *value)
 {
-	take_jvm_size(h, value, strlen(value));
+	parse_size(value, strlen(value), jvm_units, &h->runtime[HEAP_JVM].bytes);
 }
 
 void heap_jvm_mib(struct heap_options *h, const char *value)

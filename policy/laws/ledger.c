@@ -157,20 +157,11 @@ static void keep_for(const struct ledger *l, uint32_t entry, uint64_t bytes, str
 		k->first = entry;
 }
 
-/* What pods wait for is kept of the room as well: of it as much as pods can be given. */
-static struct kept_of with_pods(const struct ledger *l, struct kept_of k)
-{
-	uint64_t bytes = MIN(k.pods.bytes, pods_room(l));
-
-	if (bytes > 0)
-		keep_for(l, k.pods.first, bytes, &k.node);
-	return k;
-}
-
 static struct kept_of kept_above(const struct ledger *l, uint32_t entry)
 {
 	const struct ledger_entry *self = &l->entries[entry];
 	struct kept_of k = kept_none;
+	uint64_t pods;
 
 	/* Most of the time no other entry waits. */
 	if (l->demand_total == demand(l, self))
@@ -183,7 +174,11 @@ static struct kept_of kept_above(const struct ledger *l, uint32_t entry)
 			continue;
 		keep_for(l, i, waits, e->pod ? &k.pods : &k.node);
 	}
-	return with_pods(l, k);
+	/* What pods wait for is kept of the room as well: of it as much as pods can be given. */
+	pods = MIN(k.pods.bytes, pods_room(l));
+	if (pods > 0)
+		keep_for(l, k.pods.first, pods, &k.node);
+	return k;
 }
 
 /* --- deciding */
@@ -427,12 +422,6 @@ static uint64_t ask_for(const struct ledger *l, const struct wanted *w,
 	return to;
 }
 
-/* Its limit a moment after it was asked. */
-static uint64_t at_once(const struct ledger_entry *e, uint64_t to)
-{
-	return MIN(MAX(to, e->charged), e->limit);
-}
-
 static struct wanted ledger_wanted(const struct ledger *l, struct wanted w)
 {
 	for (uint32_t i = 0; i < l->count; i++) {
@@ -489,7 +478,9 @@ uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t 
 		if (add_sat(to, STEP_MIN_BYTES) > e->limit)
 			continue;
 		ret[asked++] = (struct ledger_ask){.entry = ret[i].entry, .to = to};
-		have += outstanding(l, e) - outstanding_at(l, e, at_once(e, to));
+		/* Its limit a moment after it was asked. */
+		to = MIN(MAX(to, e->charged), e->limit);
+		have += outstanding(l, e) - outstanding_at(l, e, to);
 	}
 	return asked;
 }
@@ -552,7 +543,8 @@ static uint64_t reserve_of(const struct tuning_node *t, uint64_t total)
 	return MAX(scale_permille(total, t->reserve_permille), t->reserve_min_bytes);
 }
 
-uint64_t ledger_eviction(const struct tuning_node *t, uint64_t total)
+/* The kubelet's eviction threshold. */
+static uint64_t eviction_of(const struct tuning_node *t, uint64_t total)
 {
 	return t->eviction & AMOUNT_SHARE ? scale_permille(total, t->eviction & ~AMOUNT_SHARE)
 					  : t->eviction;
@@ -560,21 +552,16 @@ uint64_t ledger_eviction(const struct tuning_node *t, uint64_t total)
 
 uint64_t ledger_reserve(const struct tuning_node *t, uint64_t total)
 {
-	return MAX(reserve_of(t, total), ledger_eviction(t, total));
-}
-
-/* Covers growth that no read shows yet, as the reserve does. Half as much: page cache that the
- * kubelet counts as used can still be reclaimed. */
-static uint64_t eviction_margin(const struct tuning_node *t, uint64_t total)
-{
-	return reserve_of(t, total) / 2;
+	return MAX(reserve_of(t, total), eviction_of(t, total));
 }
 
 void ledger_supply(const struct tuning_node *t, uint64_t total, uint64_t available,
 		   const struct ledger_kubelet *k, struct ledger_node *ret)
 {
 	uint64_t reserve = ledger_reserve(t, total);
-	uint64_t eviction = add_sat(ledger_eviction(t, total), eviction_margin(t, total));
+	/* The margin covers growth that no read shows yet, as the reserve does. Half as much: page
+	 * cache that the kubelet counts as used can still be reclaimed. */
+	uint64_t eviction = add_sat(eviction_of(t, total), reserve_of(t, total) / 2);
 	/* The MemAvailable that would leave the same room. */
 	uint64_t same = sub_sat(add_sat(k->available, reserve), eviction);
 	bool kubelet = k->available != LIMIT_MAX && same < available;

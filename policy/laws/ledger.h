@@ -112,8 +112,6 @@ struct ledger_ask {
 
 /* A share of the node's memory, but at least some MiB and the kubelet's eviction threshold. */
 uint64_t ledger_reserve(const struct tuning_node *t, uint64_t total);
-/* The kubelet's eviction threshold. */
-uint64_t ledger_eviction(const struct tuning_node *t, uint64_t total);
 /* What the kubelet evicts by; LIMIT_MAX: no such bound. */
 struct ledger_kubelet {
 	uint64_t available;      /* memory.available */

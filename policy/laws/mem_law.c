@@ -108,8 +108,8 @@ static void observe_pressure(const struct tuning_memory *t, struct mem_law *m,
 	uint64_t stall = 0, faults = 0;
 
 	if ((u->have & prev->have & USAGE_PSI_MEM) &&
-	    u->psi_mem_some_usec > prev->psi_mem_some_usec)
-		stall = per_second(u->psi_mem_some_usec - prev->psi_mem_some_usec, span);
+	    u->psi_mem.some_usec > prev->psi_mem.some_usec)
+		stall = per_second(u->psi_mem.some_usec - prev->psi_mem.some_usec, span);
 	if (refaults(u) > refaults(prev))
 		faults = per_second(refaults(u) - refaults(prev), span);
 
@@ -480,7 +480,7 @@ static void phase_begin(struct mem_law *m, enum mem_phase phase, const struct me
 {
 	m->trial.phase = phase;
 	m->trial.since = in->now;
-	m->trial.psi_start_usec = in->u->psi_mem_some_usec;
+	m->trial.psi_start_usec = in->u->psi_mem.some_usec;
 	m->trial.refault_start = in->u->stat.refault_anon + in->u->stat.refault_file;
 	m->trial.max_events_start = in->u->events.max;
 }
@@ -528,7 +528,7 @@ static bool hurts(const struct tuning_memory *t, const struct mem_law *m,
 	const struct mem_trial *trial = &m->trial;
 	uint64_t refault = in->u->stat.refault_anon + in->u->stat.refault_file;
 	uint64_t stalled =
-		in->u->psi_mem_some_usec - MIN(trial->psi_start_usec, in->u->psi_mem_some_usec);
+		in->u->psi_mem.some_usec - MIN(trial->psi_start_usec, in->u->psi_mem.some_usec);
 	uint64_t faults = refault - MIN(trial->refault_start, refault);
 	usec_t span = in->now - trial->since;
 

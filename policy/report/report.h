@@ -285,7 +285,7 @@ struct report_state {
 	struct report_memory container[];
 };
 
-/* NULL: no memory, or more than REPORT_CONTAINERS_MAX. Freed with free(). */
+/* At most REPORT_CONTAINERS_MAX. NULL: no memory. Freed with free(). */
 struct report_state *report_state_new(size_t container_count);
 
 /* --- decide */

@@ -88,12 +88,6 @@ uint64_t draft_floor(const struct draft *d, size_t i)
 	return draft_lacks_room(d, i) ? floor : MIN(floor, draft_most(d, i, RESOURCE_MEMORY));
 }
 
-/* A Guaranteed pod's request is its limit. */
-static bool requests_ours(const struct report_facts *f)
-{
-	return f->guaranteed ? limits_ours(f) : f->controlled != CONTROLLED_LIMITS;
-}
-
 /* LimitsOnly in a Guaranteed pod (policy/laws/pod_bounds.h): CPU is sized in the cgroup alone;
  * memory above the spec is sent with its request, since the class allows nothing else, and neither
  * goes below the original request. */
@@ -236,10 +230,10 @@ static uint64_t wanted_request(struct draft *d, size_t i, size_t r, uint64_t lim
 	if (d->f->guaranteed)
 		return limit;
 	if (d->back)
-		want = way_back(d, i, r).request[r] ? way_back(d, i, r).request[r] : want;
+		want = way_back(d, i, r).request[r] ?: want;
 	else if (goes_back(x))
-		want = x->original_request ? x->original_request : want;
-	else if (!requests_ours(d->f))
+		want = x->original_request ?: want;
+	else if (d->f->controlled == CONTROLLED_LIMITS)
 		return want;
 	else if (x->request != 0)
 		want = x->request;
@@ -251,18 +245,12 @@ static uint64_t wanted_request(struct draft *d, size_t i, size_t r, uint64_t lim
 	return within_room(d, i, r, MIN(want, limit));
 }
 
-/* Is the change at least at_once_permille of the present value? */
-static bool is_big(const struct draft *d, uint64_t from, uint64_t to)
-{
-	uint64_t span = from > to ? from - to : to - from;
-
-	return from == 0 || mul_div(span, 1000, from) >= d->t->at_once_permille;
-}
-
 void draft_note(struct draft *d, size_t r, uint64_t from, uint64_t to)
 {
+	uint64_t apart = MAX(from, to) - MIN(from, to);
+
 	d->any = true;
-	d->big |= is_big(d, from, to);
+	d->big |= from == 0 || mul_div(apart, 1000, from) >= d->t->at_once_permille;
 	d->up |= to > from;
 	d->memory_up |= r == RESOURCE_MEMORY && to > from;
 }
@@ -297,17 +285,6 @@ static bool restart_due(const struct draft *d, size_t i)
 	       (last == 0 || d->now >= add_sat(last, d->t->restart_every_usec));
 }
 
-/* Must its limit go back? Only after the kubelet reported a higher one as infeasible: it did not
- * restart the container then, and does not for the value that it has carried out before. */
-static bool restart_undone(const struct draft *d, size_t i)
-{
-	const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
-
-	return goes_down(d->s) && d->f->pending_infeasible && x->restart && x->managed &&
-	       limits_ours(d->f) && !(d->s->container[i].theirs & RESOURCES_MEMORY) &&
-	       d->s->container[i].good.limit[RESOURCE_MEMORY] < x->spec_limit;
-}
-
 /* The kubelet restarts the container for it: no lease, and room for the time until the next one. */
 static bool draft_restart(struct draft *d, size_t i)
 {
@@ -333,13 +310,16 @@ static bool draft_restart(struct draft *d, size_t i)
 	return true;
 }
 
-/* Exactly what the kubelet has carried out: another value would restart the container. */
+/* The limit goes back only after the kubelet reported a higher one as infeasible: it did not
+ * restart the container then, and does not for exactly the value that it has carried out before. */
 static bool draft_restart_undone(struct draft *d, size_t i)
 {
 	const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
 	const struct report_values *good = &d->s->container[i].good;
 
-	if (!restart_undone(d, i))
+	if (!goes_down(d->s) || !d->f->pending_infeasible || !x->restart || !x->managed ||
+	    !limits_ours(d->f) || (d->s->container[i].theirs & RESOURCES_MEMORY) ||
+	    good->limit[RESOURCE_MEMORY] >= x->spec_limit)
 		return false;
 	draft_note(d, RESOURCE_MEMORY, x->spec_limit, good->limit[RESOURCE_MEMORY]);
 	d->want[i].limit[RESOURCE_MEMORY] = good->limit[RESOURCE_MEMORY];
@@ -385,7 +365,6 @@ static void draft_set(struct draft *d, size_t i, size_t r, uint64_t limit, uint6
 	d->want[i].request[r] = request;
 }
 
-/* One resource of one container: what it becomes now, and what has to wait. */
 void draft_resource(struct draft *d, size_t i, size_t r)
 {
 	const struct report_resource *x = &d->f->containers[i].resource[r];
@@ -514,7 +493,6 @@ bool draft_make_safe(struct draft *d)
 	return !d->leads || d->back || draft_covers_pod(d);
 }
 
-/* Every limit equal to its request would change the QoS class: one is moved by a quantum. */
 void draft_keep_class(struct draft *d)
 {
 	const struct report_facts *f = d->f;
@@ -568,7 +546,6 @@ bool draft_build(struct draft *d)
 	return p->count != 0;
 }
 
-/* Memory before CPU: a CPU resize replays a memory limit that is about to be raised. */
 void draft_leave_cpu(struct draft *d)
 {
 	d->any = d->big = d->up = d->memory_up = false;

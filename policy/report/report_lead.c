@@ -200,15 +200,22 @@ bool draft_bound(const struct draft *d, size_t i)
 	return !d->f->restoring && (paused || refused || draft_lacks_room(d, i));
 }
 
+/* May a lead name the container, as one that has no answer did? */
+static bool may_lead(const struct draft *d, size_t i)
+{
+	const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
+
+	return !x->back && ratifiable(x) && x->spec_limit != LIMIT_MAX && !draft_bound(d, i);
+}
+
 /* A replay writes every limit of the spec, so the limit there must be raised before use comes near
  * it. To wait while memory grows would be the greater danger. */
 bool draft_leads(const struct draft *d, size_t i)
 {
-	const struct report_container *c = &d->f->containers[i];
-	const struct report_resource *x = &c->resource[RESOURCE_MEMORY];
+	uint64_t spec = d->f->containers[i].resource[RESOURCE_MEMORY].spec_limit;
 
-	return !x->back && ratifiable(x) && limits_ours(d->f) && x->spec_limit != LIMIT_MAX &&
-	       !draft_bound(d, i) && x->spec_limit < draft_floor(d, i) && outgrows_spec(d, i);
+	return may_lead(d, i) && limits_ours(d->f) && spec < draft_floor(d, i) &&
+	       outgrows_spec(d, i);
 }
 
 /* Memory must not be raised while the kubelet is about to carry out a pending resize, which has the
@@ -396,14 +403,6 @@ usec_t report_lead_again(const struct report_state *s, bool moot, usec_t now)
 	else
 		at = 0;
 	return at > now ? at : 0;
-}
-
-/* The container was named by a lead that has no answer: may it be named again? */
-static bool may_lead(const struct draft *d, size_t i)
-{
-	const struct report_resource *x = &d->f->containers[i].resource[RESOURCE_MEMORY];
-
-	return !x->back && ratifiable(x) && x->spec_limit != LIMIT_MAX && !draft_bound(d, i);
 }
 
 /* The higher memory limit that the last request, which had no answer, may still store; 0: none. */

@@ -96,14 +96,6 @@ static bool contest_low(const struct report_tuning *t, const struct report_memor
 	return ratifiable(x) && x->spec_limit < report_memory_floor(t, covers / 2, c);
 }
 
-/* The external writer gave in: no memory limit of the spec is low. The pause ends; the next one is
- * longer all the same. */
-static void contest_ended(struct report_state *s, usec_t now)
-{
-	s->contest.until = MIN(s->contest.until, now);
-	s->contest.lowered = false;
-}
-
 /* --- what is seen --- */
 
 /* The kubelet computes CPU from quota and shares, which may be a millicore off. */
@@ -236,8 +228,12 @@ static uint32_t new_spec(const struct report_tuning *t, struct report_state *s,
 	s->generation = f->generation;
 	if (!moved)
 		return 0;
-	if (!low && !lowered)
-		contest_ended(s, now);
+	/* The external writer gave in: no memory limit of the spec is low. The pause ends; the next
+	 * one is longer all the same. */
+	if (!low && !lowered) {
+		s->contest.until = MIN(s->contest.until, now);
+		s->contest.lowered = false;
+	}
 	if (foreign & RESOURCES_MEMORY)
 		s->lead_at = 0; /* the next lead goes at once */
 	if (foreign)

@@ -12,13 +12,10 @@
  * as well; leads go as often as then. */
 #define SLOW_MAX TRY_MAX
 
-/* splitmix64: the same seed and text give the same number. */
+/* The same seed and text give the same number. */
 static uint64_t mix(uint64_t x)
 {
-	x += 0x9e3779b97f4a7c15ULL;
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-	return x ^ (x >> 31);
+	return random_next(&x);
 }
 
 /* 0 .. span-1, of the seed and what it is for. */
@@ -52,18 +49,6 @@ void report_queue_init(struct report_queue *q, const struct report_rate *rate, u
 	};
 }
 
-/* Places a slot; one that is not urgent waits for its part of the spread. */
-static void report_queue_place(const struct report_queue *q, struct report_slot *s,
-			       enum report_urgency urgency, bool was_at_once, usec_t now)
-{
-	s->held &= s->urgency == urgency;
-	s->urgency = urgency;
-	if (urgency <= REPORT_AT_ONCE)
-		s->not_before = 0;
-	else if (was_at_once && now < q->spread_until)
-		s->not_before = now + part_of(q->seed, s->uid, now, q->spread_until - now);
-}
-
 void report_queue_mark(struct report_queue *q, struct report_slot *s, enum report_urgency urgency,
 		       usec_t now)
 {
@@ -75,7 +60,13 @@ void report_queue_mark(struct report_queue *q, struct report_slot *s, enum repor
 		q->first = s;
 		q->count++;
 	}
-	report_queue_place(q, s, urgency, was_at_once, now);
+	s->held &= s->urgency == urgency;
+	s->urgency = urgency;
+	/* One that is not urgent waits for its part of the spread. */
+	if (urgency <= REPORT_AT_ONCE)
+		s->not_before = 0;
+	else if (was_at_once && now < q->spread_until)
+		s->not_before = now + part_of(q->seed, s->uid, now, q->spread_until - now);
 }
 
 void report_queue_release(struct report_queue *q)

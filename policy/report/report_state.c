@@ -37,11 +37,8 @@ bool report_answer_undone(enum report_answer_kind kind)
 
 struct report_state *report_state_new(size_t container_count)
 {
-	struct report_state *s;
+	struct report_state *s = calloc(1, sizeof *s + container_count * sizeof s->container[0]);
 
-	if (container_count > REPORT_CONTAINERS_MAX)
-		return NULL;
-	s = calloc(1, sizeof *s + container_count * sizeof s->container[0]);
 	if (s != NULL)
 		s->count = container_count;
 	return s;

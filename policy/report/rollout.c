@@ -128,12 +128,6 @@ static bool rate_above(uint64_t sized, usec_t sized_usec, uint64_t others, usec_
 	       (sized > 0 && others == 0);
 }
 
-static bool killed(const struct tally *s, const struct tally *u)
-{
-	return s->kills >= ROLLOUT_KILLS_MIN &&
-	       rate_above(s->kills, s->time_usec, u->kills, u->time_usec);
-}
-
 static bool undone(const struct tally *s, const struct tally *u)
 {
 	usec_t time = MAX(s->time_usec, USEC_PER_HOUR);
@@ -162,7 +156,7 @@ enum rollout_hurt rollout_check(struct rollout *r, usec_t now)
 	const struct tally u = tally_sum(&r->unsized, ROLLOUT_SLOT_USEC, now);
 	bool slow = throttled(r, &s, &u, now);
 
-	if (killed(&s, &u))
+	if (s.kills >= ROLLOUT_KILLS_MIN && rate_above(s.kills, s.time_usec, u.kills, u.time_usec))
 		return ROLLOUT_HURT_KILLS;
 	if (undone(&s, &u))
 		return ROLLOUT_HURT_UNDOS;

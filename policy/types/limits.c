@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/types/usage.h"
-#include <errno.h>
 
 const char *const resource_names[RESOURCE_COUNT] = {"cpu", "memory"};
 
@@ -40,18 +39,6 @@ uint64_t cpu_quota_of(uint64_t milli, uint64_t period_usec)
 	return MAX((uint64_t)quota, (uint64_t)CPU_QUOTA_MIN_USEC);
 }
 
-static void merge_psi(struct usage *into, const struct usage *from)
-{
-	if (from->have & USAGE_PSI_CPU) {
-		into->psi_cpu_some_usec = from->psi_cpu_some_usec;
-		into->psi_cpu_full_usec = from->psi_cpu_full_usec;
-	}
-	if (from->have & USAGE_PSI_MEM) {
-		into->psi_mem_some_usec = from->psi_mem_some_usec;
-		into->psi_mem_full_usec = from->psi_mem_full_usec;
-	}
-}
-
 void usage_merge(struct usage *into, const struct usage *from)
 {
 	if (from->have & USAGE_CPU)
@@ -69,7 +56,10 @@ void usage_merge(struct usage *into, const struct usage *from)
 		into->mem_peak = from->mem_peak;
 	if (from->have & USAGE_MEM_EVENTS)
 		into->events = from->events;
-	merge_psi(into, from);
+	if (from->have & USAGE_PSI_CPU)
+		into->psi_cpu = from->psi_cpu;
+	if (from->have & USAGE_PSI_MEM)
+		into->psi_mem = from->psi_mem;
 	into->limits = from->limits;
 	into->have |= from->have;
 }
@@ -142,14 +132,10 @@ bool plan_before(const struct change *a, const struct change *b)
 	return rank(a) < rank(b);
 }
 
-int plan_add(struct plan *p, const struct change *c)
+void plan_add(struct plan *p, const struct change *c)
 {
-	if (c->from == c->to && c->knob != KNOB_MEM_RECLAIM)
-		return 0;
-	if (p->count == p->capacity)
-		return -ENOSPC;
-	p->steps[p->count++] = *c;
-	return 0;
+	if (p->count < p->capacity && (c->from != c->to || c->knob == KNOB_MEM_RECLAIM))
+		p->steps[p->count++] = *c;
 }
 
 void plan_sort(struct plan *p)
@@ -163,15 +149,4 @@ void plan_sort(struct plan *p)
 			p->steps[at] = p->steps[at - 1];
 		p->steps[at] = step;
 	}
-}
-
-uint64_t plan_parent_limit(uint64_t present, const uint64_t *children, size_t count)
-{
-	uint64_t sum = 0;
-
-	if (present == LIMIT_MAX)
-		return LIMIT_MAX;
-	for (size_t i = 0; i < count; i++)
-		sum = add_sat(sum, children[i]);
-	return sum;
 }

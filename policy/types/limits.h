@@ -118,15 +118,11 @@ struct plan {
 	size_t capacity;
 };
 
-/* -ENOSPC when full; a step that changes nothing is left out. */
-int plan_add(struct plan *p, const struct change *c);
+/* A step that changes nothing is left out; one more than there is room for is lost. */
+void plan_add(struct plan *p, const struct change *c);
 /* Puts the steps into the order above; steps of the same rank keep theirs. */
 void plan_sort(struct plan *p);
 /* Before: true when a must be written before b. */
 bool plan_before(const struct change *a, const struct change *b);
 /* Does the step give the cgroup less than it has? memory.reclaim does. */
 bool change_lowers(const struct change *c);
-
-/* The limit of a parent whose children get the given limits (unmanaged ones at their present
- * values): their sum, LIMIT_MAX when one of them is; a parent that is `max` stays it. */
-uint64_t plan_parent_limit(uint64_t present, const uint64_t *children, size_t count);

@@ -119,12 +119,6 @@ static bool range_equal(const struct range *a, const struct range *b)
 	return a->min == b->min && a->max == b->max;
 }
 
-static bool boost_equal(const struct boost_rule *a, const struct boost_rule *b)
-{
-	return a->factor == b->factor && a->add_milli == b->add_milli &&
-	       a->after_usec == b->after_usec;
-}
-
 bool policy_rule_equal(const struct policy_rule *a, const struct policy_rule *b)
 {
 	return a->mode == b->mode && a->goal == b->goal && a->priority == b->priority &&
@@ -132,7 +126,9 @@ bool policy_rule_equal(const struct policy_rule *a, const struct policy_rule *b)
 	       a->freeze == b->freeze && a->cpu_percentile_permille == b->cpu_percentile_permille &&
 	       a->mem_margin_permille == b->mem_margin_permille &&
 	       range_equal(&a->cpu_milli, &b->cpu_milli) &&
-	       range_equal(&a->mem_bytes, &b->mem_bytes) && boost_equal(&a->boost, &b->boost);
+	       range_equal(&a->mem_bytes, &b->mem_bytes) && a->boost.factor == b->boost.factor &&
+	       a->boost.add_milli == b->boost.add_milli &&
+	       a->boost.after_usec == b->boost.after_usec;
 }
 
 const char *const mode_names[MODE_COUNT + 1] = {

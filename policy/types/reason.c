@@ -122,19 +122,12 @@ static const bool is_upper[BOUND_QUANTUM] = {
 
 void bound_trace_add(struct bound_trace *t, enum bound bound, uint64_t before, uint64_t after)
 {
-	if (t->count == BOUND_TRACE_MAX)
+	if (t == NULL || before == after || t->count == BOUND_TRACE_MAX)
 		return;
 	if (t->count == 0)
 		t->value[0] = before;
 	t->bound[t->count++] = (uint8_t)bound;
 	t->value[t->count] = after;
-}
-
-static void bounds_note(struct bound_trace *t, enum bound bound, uint64_t before, uint64_t after)
-{
-	if (t == NULL || before == after)
-		return;
-	bound_trace_add(t, bound, before, after);
 }
 
 /* One pass over the rows. The quantum turns a ceiling down and a floor up. */
@@ -149,7 +142,7 @@ static uint64_t bounds_pass(const struct bounds *b, uint64_t value, struct bound
 			value = MIN(value, round_down(limit, b->quantum));
 		else
 			value = MAX(value, round_up(limit, b->quantum));
-		bounds_note(trace, i, before, value);
+		bound_trace_add(trace, i, before, value);
 	}
 	return value;
 }
@@ -163,7 +156,7 @@ uint64_t bounds_apply(const struct bounds *b, uint64_t desired, struct bound_tra
 		trace->count = 0;
 	value = bounds_pass(b, desired, trace);
 	rounded = round_up(value, b->quantum);
-	bounds_note(trace, BOUND_QUANTUM, value, rounded);
+	bound_trace_add(trace, BOUND_QUANTUM, value, rounded);
 	/* Again without a trace: bounds that contradict each other would appear twice. */
 	return bounds_pass(b, rounded, NULL);
 }

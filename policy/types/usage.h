@@ -13,8 +13,8 @@ enum usage_have {
 	USAGE_MEM_STAT = 1 << 3,   /* stat */
 	USAGE_MEM_PEAK = 1 << 4,   /* mem_peak */
 	USAGE_MEM_EVENTS = 1 << 5, /* events */
-	USAGE_PSI_CPU = 1 << 6,    /* psi_cpu_* */
-	USAGE_PSI_MEM = 1 << 7,    /* psi_mem_* */
+	USAGE_PSI_CPU = 1 << 6,    /* psi_cpu */
+	USAGE_PSI_MEM = 1 << 7,    /* psi_mem */
 	USAGE_CPU_LIMIT = 1 << 8,  /* limits.cpu_* */
 	USAGE_MEM_LIMIT = 1 << 9,  /* limits.mem_* */
 };
@@ -45,6 +45,12 @@ struct mem_events {
 	uint64_t oom_group_kill; /* whole groups, Linux 5.17; 0 where it is not shown */
 };
 
+/* A pressure file: the two totals. full is 0 where the kernel shows none (cpu before 5.13). */
+struct psi {
+	uint64_t some_usec;
+	uint64_t full_usec;
+};
+
 struct usage {
 	uint32_t have; /* enum usage_have */
 	uint64_t cpu_usage_usec;
@@ -55,10 +61,7 @@ struct usage {
 	uint64_t mem_peak;       /* bytes */
 	struct mem_stat stat;
 	struct mem_events events;
-	uint64_t psi_cpu_some_usec;
-	uint64_t psi_cpu_full_usec;
-	uint64_t psi_mem_some_usec;
-	uint64_t psi_mem_full_usec;
+	struct psi psi_cpu, psi_mem;
 	struct limits limits; /* as they stand in the kernel */
 };
 

@@ -308,7 +308,7 @@ static void test_psi(void)
 		{S(SOME "full avg10=0.00 avg60=0.00 avg300=0.00 total=\n")},
 		{S("awesome total=1\n")},
 	};
-	struct cg_psi p;
+	struct psi p;
 
 	CHECK_EQ(cg_parse_psi(S(SOME FULL), &p), 0);
 	CHECK(p.some_usec == 777 && p.full_usec == 55);
@@ -318,7 +318,7 @@ static void test_psi(void)
 	CHECK(p.some_usec == 777 && p.full_usec == 0);
 	CHECK_EQ(cg_parse_psi(S(SOME "half avg10=0.00 total=x\n" FULL), &p), 0);
 	CHECK(p.some_usec == 777 && p.full_usec == 55);
-	CHECK_BAD(cg_parse_psi, struct cg_psi, bad);
+	CHECK_BAD(cg_parse_psi, struct psi, bad);
 }
 
 static void test_state(void)

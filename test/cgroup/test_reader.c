@@ -20,8 +20,8 @@ static void test_read_all(const struct fake *f)
 	CHECK_EQ(u.have, ALL);
 	CHECK_EQ(u.cpu_usage_usec, 1000);
 	CHECK(u.nr_periods == 30 && u.nr_throttled == 20 && u.throttled_usec == 500);
-	CHECK(u.psi_cpu_some_usec == 11 && u.psi_cpu_full_usec == 12);
-	CHECK(u.psi_mem_some_usec == 21 && u.psi_mem_full_usec == 22);
+	CHECK(u.psi_cpu.some_usec == 11 && u.psi_cpu.full_usec == 12);
+	CHECK(u.psi_mem.some_usec == 21 && u.psi_mem.full_usec == 22);
 	CHECK_EQ(u.mem_current, 83886080);
 	CHECK_EQ(u.mem_peak, 94371840);
 	CHECK(u.events.high == 1 && u.events.max == 2 && u.events.oom_kill == 3);

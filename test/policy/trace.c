@@ -19,7 +19,7 @@ const struct trace_field trace_fields[] = {
 	FIELD("refault", stat.refault_file, USAGE_MEM_STAT),
 	FIELD("max", events.max, USAGE_MEM_EVENTS),
 	FIELD("oom_kill", events.oom_kill, USAGE_MEM_EVENTS),
-	FIELD("stall", psi_mem_some_usec, USAGE_PSI_MEM),
+	FIELD("stall", psi_mem.some_usec, USAGE_PSI_MEM),
 };
 
 size_t trace_field_count(void)
