@@ -67,7 +67,6 @@ void rig_done(void *arg, const struct kube_answer *answer)
 	free(r->body);
 	r->body = strndup(answer->body, 20000);
 	r->len = answer->len;
-	r->json = answer->json;
 	r->retry_after_usec = answer->retry_after_usec;
 }
 

@@ -13,7 +13,6 @@ struct rig_result {
 	char detail[512];
 	char *body; /* the first bytes of it; NULL: none yet */
 	size_t len;
-	bool json;
 	usec_t retry_after_usec;
 	char lines[512]; /* of a stream, "|" behind each */
 	size_t line_count;

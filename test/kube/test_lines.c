@@ -32,7 +32,7 @@ static void test_cuts(void)
 			CHECK_EQ(lines_feed(&l, text + a, b - a, take, NULL), 0);
 			CHECK_EQ(lines_feed(&l, text + b, len - b, take, NULL), 0);
 			CHECK_STR(seen, "one|two 2|{\"three\":3}|");
-			CHECK_EQ(l.len, 4);
+			CHECK_EQ(l.kept.len, 4);
 			lines_drop(&l);
 		}
 }
@@ -80,7 +80,7 @@ static void test_skip(void)
 			CHECK_EQ(lines_feed(&l, text + b, len - b, take, NULL), 0);
 			CHECK_STR(seen, "one|(l)|two|(f)|");
 			CHECK(lines_is_inside(&l));
-			CHECK_EQ(l.len, 1);
+			CHECK_EQ(l.kept.len, 1);
 			lines_drop(&l);
 		}
 }
@@ -96,7 +96,7 @@ static void test_skip_memory(void)
 	CHECK_EQ(lines_feed(&l, text, 2 * KIB, take, NULL), 0);
 	for (int i = 0; i < 16; i++)
 		CHECK_EQ(lines_feed(&l, text, MIB, take, NULL), 0);
-	CHECK(lines_is_inside(&l) && l.size == 0);
+	CHECK(lines_is_inside(&l) && l.kept.size == 0);
 	CHECK_EQ(lines_feed(&l, "\nz\n", 3, take, NULL), 0);
 	CHECK(!lines_is_inside(&l));
 	CHECK_STR(seen, "(y)|z|");
@@ -124,10 +124,10 @@ static void test_memory(void)
 	memset(text, 'y', MIB);
 	seen[0] = '\0';
 	CHECK_EQ(lines_feed(&l, text, MIB, take, NULL), 0);
-	CHECK(l.size >= MIB && l.size <= 2 * MIB);
+	CHECK(l.kept.size >= MIB && l.kept.size <= 2 * MIB);
 	CHECK_EQ(lines_feed(&l, "\n", 1, take, NULL), 0);
-	CHECK_EQ(l.size, 0);
-	CHECK(l.text == NULL);
+	CHECK_EQ(l.kept.size, 0);
+	CHECK(l.kept.text == NULL);
 	free(text);
 	lines_drop(&l);
 }

@@ -16,7 +16,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -33,17 +32,8 @@ struct kube_call {
 	enum call_state state;
 	bool cancelled;
 	bool retried;
-	bool stream;
-	bool pieces;
-	size_t body_max;
-	kube_line_fn *too_long;
-	bool cut; /* the body of a failure was longer than is kept */
-	char *method;
-	char *path;
-	char *request;
-	enum kube_content content;
-	bool metadata_only;
-	usec_t timeout_usec;
+	struct kube_request q; /* its texts are owned */
+	bool cut;              /* the body of a failure was longer than is kept */
 	kube_line_fn *line;
 	kube_done_fn *done;
 	void *arg;
@@ -52,9 +42,7 @@ struct kube_call {
 	struct curl_slist *headers;
 	struct curl_slist *connect_to;
 	struct lines lines;
-	char *body;
-	size_t len;
-	size_t size;
+	struct received body;
 	int stop; /* why we ended it ourselves */
 	char problem[CURL_ERROR_SIZE];
 };
@@ -92,45 +80,12 @@ struct kube_client {
 
 #define TOKEN_AGE_USEC USEC_PER_MIN
 
-static int copy_text(const char *from, char **ret)
+/* A text is moved here from the configuration. */
+static struct credential credential_of(const char *file, char **text)
 {
-	*ret = from != NULL ? strdup(from) : NULL;
-	return from != NULL && *ret == NULL ? -ENOMEM : 0;
-}
+	size_t len = *text != NULL ? strlen(*text) : 0;
 
-/* What cannot be copied is NULL. */
-static int copy_config(const struct kube_config *from, struct kube_config *to)
-{
-	char **const texts[] = {&to->server,          &to->ca_file,   &to->ca_data,
-				&to->tls_server_name, &to->proxy_url, &to->token,
-				&to->token_file,      &to->cert_file, &to->cert_data,
-				&to->key_file,        &to->key_data,  &to->namespace};
-	int r = 0;
-
-	*to = *from;
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		if (copy_text(*texts[i], texts[i]) < 0)
-			r = -ENOMEM;
-	return r;
-}
-
-static int credential_begin(struct credential *c, const char *file, const char *text)
-{
-	c->path = file;
-	c->len = text != NULL ? strlen(text) : 0;
-	return copy_text(text, &c->text);
-}
-
-static int credentials_begin(struct kube_client *c)
-{
-	const struct kube_config *k = &c->config;
-	int r = credential_begin(&c->token, k->token_file, k->token);
-
-	if (r == 0)
-		r = credential_begin(&c->ca, k->ca_file, k->ca_data);
-	if (r == 0)
-		r = credential_begin(&c->cert, k->cert_file, k->cert_data);
-	return r == 0 ? credential_begin(&c->key, k->key_file, k->key_data) : r;
+	return (struct credential){.path = file, .text = STEAL(*text), .len = len};
 }
 
 static int say_unread(const struct credential *c, int error, char *text, size_t size)
@@ -210,13 +165,6 @@ static void sockets_follow(struct kube_client *c, CURL *easy)
 	curl.easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, c);
 }
 
-static void sockets_mark(struct kube_client *c, curl_socket_t fd, bool busy)
-{
-	for (size_t i = 0; i < c->socket_count; i++)
-		if (c->sockets[i].fd == fd)
-			c->sockets[i].busy = busy;
-}
-
 static bool is_open(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLRDHUP};
@@ -236,7 +184,7 @@ size_t kube_client_idle(const struct kube_client *c)
 bool kube_client_requests(const struct kube_client *c)
 {
 	for (const struct kube_call *call = c->calls; call != NULL; call = call->next)
-		if (!call->stream)
+		if (!call->q.stream)
 			return true;
 	return false;
 }
@@ -250,7 +198,6 @@ bool kube_client_requests(const struct kube_client *c)
 #define PIECES_MSEC 600000L
 /* Of a failure: a Status or a proxy's page. */
 #define FAILURE_BODY_MAX (64 * KIB)
-#define FIRST_BODY_SIZE  (4 * KIB)
 /* Per connection. Larger ones gain nothing at our rates. */
 #define BUFFER_SIZE         16384L
 #define RETRY_AFTER_MAX_SEC 3600UL
@@ -265,7 +212,6 @@ static const struct {
 	CURLcode code;
 	int error;
 } errors[] = {
-	{CURLE_OK, 0},
 	{CURLE_OUT_OF_MEMORY, -ENOMEM},
 	{CURLE_OPERATION_TIMEDOUT, -ETIMEDOUT},
 	{CURLE_COULDNT_RESOLVE_HOST, -EHOSTUNREACH},
@@ -311,7 +257,7 @@ static int on_line(void *arg, const char *line, size_t len)
 
 static int on_long_line(void *arg, const char *line, size_t len)
 {
-	return hand_on(arg, ((struct kube_call *)arg)->too_long, line, len);
+	return hand_on(arg, ((struct kube_call *)arg)->q.too_long, line, len);
 }
 
 /* The Authorization line is among them. */
@@ -331,9 +277,7 @@ static void call_reset(struct kube_call *call)
 	drop_headers(STEAL(call->headers));
 	curl.slist_free_all(STEAL(call->connect_to));
 	lines_drop(&call->lines);
-	free(STEAL(call->body));
-	call->len = 0;
-	call->size = 0;
+	received_drop(&call->body);
 	call->cut = false;
 	call->stop = 0;
 }
@@ -341,9 +285,9 @@ static void call_reset(struct kube_call *call)
 static void call_free(struct kube_call *call)
 {
 	call_reset(call);
-	free(call->method);
-	free(call->path);
-	free(call->request);
+	free((char *)call->q.method);
+	free((char *)call->q.path);
+	free((char *)call->q.body);
 	free(call);
 }
 
@@ -357,20 +301,16 @@ static int call_new(const struct kube_request *request, struct kube_call **ret)
 	call = calloc(1, sizeof *call);
 	if (call == NULL)
 		return -ENOMEM;
-	call->method = strdup(request->method);
-	call->path = strdup(request->path);
-	call->request = request->body != NULL ? strdup(request->body) : NULL;
-	call->content = request->content;
-	call->metadata_only = request->metadata_only;
-	call->stream = request->stream;
-	call->pieces = request->pieces;
-	call->body_max = request->body_max != 0 ? request->body_max : KUBE_BODY_MAX;
-	call->timeout_usec = request->timeout_usec;
+	call->q = *request;
+	call->q.method = strdup(request->method);
+	call->q.path = strdup(request->path);
+	call->q.body = request->body != NULL ? strdup(request->body) : NULL;
+	if (request->body_max == 0)
+		call->q.body_max = KUBE_BODY_MAX;
 	call->lines.max = KUBE_LINE_MAX;
-	call->too_long = request->too_long;
 	call->lines.too_long = request->too_long != NULL ? on_long_line : NULL;
-	if (call->method == NULL || call->path == NULL ||
-	    (request->body != NULL && call->request == NULL)) {
+	if (call->q.method == NULL || call->q.path == NULL ||
+	    (request->body != NULL && call->q.body == NULL)) {
 		call_free(call);
 		return -ENOMEM;
 	}
@@ -391,35 +331,13 @@ static bool is_good(unsigned status)
 	return status / 100 == 2;
 }
 
-static int keep_body(struct kube_call *call, const char *data, size_t len, size_t max)
-{
-	size_t size = MAX(call->size, FIRST_BODY_SIZE);
-	char *body;
-
-	if (len > max - call->len)
-		return -EMSGSIZE;
-	while (size <= call->len + len)
-		size *= 2;
-	if (size != call->size) {
-		body = realloc(call->body, size);
-		if (body == NULL)
-			return -ENOMEM;
-		call->body = body;
-		call->size = size;
-	}
-	memcpy(call->body + call->len, data, len);
-	call->len += len;
-	call->body[call->len] = '\0';
-	return 0;
-}
-
 /* The status of a failure matters more than the end of its body: a longer one is cut. */
 static int keep_failure(struct kube_call *call, const char *data, size_t len)
 {
-	size_t room = FAILURE_BODY_MAX - call->len;
+	size_t room = FAILURE_BODY_MAX - call->body.len;
 
 	call->cut = len > room;
-	return keep_body(call, data, MIN(len, room), FAILURE_BODY_MAX);
+	return received_add(&call->body, data, MIN(len, room), FAILURE_BODY_MAX);
 }
 
 static size_t take_data(char *data, size_t size, size_t count, void *arg)
@@ -431,12 +349,12 @@ static size_t take_data(char *data, size_t size, size_t count, void *arg)
 		return CURL_WRITEFUNC_ERROR;
 	if (!is_good(call_status(call)))
 		call->stop = keep_failure(call, data, len);
-	else if (call->pieces)
+	else if (call->q.pieces)
 		call->stop = on_line(call, data, len);
-	else if (call->stream)
+	else if (call->q.stream)
 		call->stop = lines_feed(&call->lines, data, len, on_line, call);
 	else
-		call->stop = keep_body(call, data, len, call->body_max);
+		call->stop = received_add(&call->body, data, len, call->q.body_max);
 	return call->stop < 0 || call->cut ? CURL_WRITEFUNC_ERROR : len;
 }
 
@@ -474,14 +392,14 @@ static const char accept_metadata[] =
 static int set_headers(struct kube_call *call)
 {
 	int r = add_header(call,
-			   call->metadata_only ? accept_metadata : "Accept: application/json");
+			   call->q.metadata_only ? accept_metadata : "Accept: application/json");
 
 	if (r == 0)
 		r = add_token(call);
-	if (r == 0 && call->request != NULL)
-		r = add_header(call, content_types[call->content]);
+	if (r == 0 && call->q.body != NULL)
+		r = add_header(call, content_types[call->q.content]);
 	/* No waiting for "100 Continue". */
-	if (r == 0 && call->request != NULL)
+	if (r == 0 && call->q.body != NULL)
 		r = add_header(call, "Expect:");
 	if (r == 0)
 		curl.easy_setopt(call->easy, CURLOPT_HTTPHEADER, call->headers);
@@ -571,7 +489,7 @@ static int set_url(struct kube_call *call)
 		if (r < 0)
 			return r;
 	}
-	if (asprintf(&url, "%s%s", base != NULL ? base : k->server, call->path) < 0) {
+	if (asprintf(&url, "%s%s", base != NULL ? base : k->server, call->q.path) < 0) {
 		url = NULL;
 		return -ENOMEM;
 	}
@@ -583,11 +501,11 @@ static void set_transport(struct kube_call *call)
 {
 	struct kube_client *c = call->client;
 	CURL *easy = call->easy;
-	long limit = call->stream ? 0 : REQUEST_MSEC;
+	long limit = call->q.stream ? 0 : REQUEST_MSEC;
 
-	if (call->timeout_usec > 0)
-		limit = (long)((call->timeout_usec + USEC_PER_MSEC - 1) / USEC_PER_MSEC);
-	if (call->pieces) {
+	if (call->q.timeout_usec > 0)
+		limit = (long)((call->q.timeout_usec + USEC_PER_MSEC - 1) / USEC_PER_MSEC);
+	if (call->q.pieces) {
 		curl.easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
 		curl.easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (limit + 999) / 1000);
 		limit = PIECES_MSEC;
@@ -607,12 +525,12 @@ static void set_transport(struct kube_call *call)
 	curl.easy_setopt(easy, CURLOPT_PRIVATE, call);
 	curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_data);
 	curl.easy_setopt(easy, CURLOPT_WRITEDATA, call);
-	if (call->request != NULL) {
-		curl.easy_setopt(easy, CURLOPT_POSTFIELDS, call->request);
+	if (call->q.body != NULL) {
+		curl.easy_setopt(easy, CURLOPT_POSTFIELDS, call->q.body);
 		curl.easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
-				 (curl_off_t)strlen(call->request));
+				 (curl_off_t)strlen(call->q.body));
 	}
-	curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->method);
+	curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->q.method);
 }
 
 /* Makes the curl handle. -errno with call->problem. */
@@ -661,19 +579,19 @@ static int error_of(const struct kube_call *call, CURLcode result)
 
 static const char *body_too_large(struct kube_call *call)
 {
-	bool mib = call->body_max % MIB == 0;
+	bool mib = call->q.body_max % MIB == 0;
 
 	snprintf(call->problem, sizeof call->problem, "the body is larger than %llu %s",
-		 (unsigned long long)call->body_max / (mib ? MIB : KIB), mib ? "MiB" : "KiB");
+		 (unsigned long long)call->q.body_max / (mib ? MIB : KIB), mib ? "MiB" : "KiB");
 	return call->problem;
 }
 
 static const char *detail_of(struct kube_call *call, CURLcode result)
 {
 	if (call->stop == -EMSGSIZE)
-		return call->stream   ? "a line is longer than 2 MiB"
-		       : call->pieces ? "what is around the items is larger than 256 KiB"
-				      : body_too_large(call);
+		return call->q.stream   ? "a line is longer than 2 MiB"
+		       : call->q.pieces ? "what is around the items is larger than 256 KiB"
+					: body_too_large(call);
 	if (call->stop < 0)
 		return strerror(-call->stop);
 	if (call->cut)
@@ -686,31 +604,17 @@ static const char *detail_of(struct kube_call *call, CURLcode result)
 	return call->problem[0] != '\0' ? call->problem : curl.easy_strerror(result);
 }
 
-static const char *header(const struct kube_call *call, const char *name)
-{
-	struct curl_header *h;
-
-	return curl.easy_header(call->easy, name, 0, CURLH_HEADER, -1, &h) == CURLHE_OK ? h->value
-											: "";
-}
-
-static bool is_json(const struct kube_call *call)
-{
-	static const char name[] = "application/json";
-	const char *type = header(call, "Content-Type");
-
-	return strncasecmp(type, name, sizeof name - 1) == 0 &&
-	       strchr("; \t", type[sizeof name - 1]) != NULL;
-}
-
 /* Seconds; a date is ignored. */
 static usec_t retry_after(const struct kube_call *call)
 {
-	const char *text = header(call, "Retry-After");
+	struct curl_header *h;
+	unsigned long sec;
 	char *end;
-	unsigned long sec = strtoul(text, &end, 10);
 
-	if (!isdigit((unsigned char)text[0]) || *end != '\0')
+	if (curl.easy_header(call->easy, "Retry-After", 0, CURLH_HEADER, -1, &h) != CURLHE_OK)
+		return 0;
+	sec = strtoul(h->value, &end, 10);
+	if (!isdigit((unsigned char)h->value[0]) || *end != '\0')
 		return 0;
 	return MIN(sec, RETRY_AFTER_MAX_SEC) * USEC_PER_SEC;
 }
@@ -723,14 +627,13 @@ static struct kube_answer call_answer(struct kube_call *call, CURLcode result)
 		.error = error_of(call, result),
 		.detail = detail_of(call, result),
 		.body = "",
-		.json = is_json(call),
 		.retry_after_usec = retry_after(call),
 	};
 
 	/* Half a good body is none; of a failure all is taken that came. */
-	if (call->body != NULL && (a.error == 0 || !is_good(a.status))) {
-		a.body = call->body;
-		a.len = call->len;
+	if (call->body.text != NULL && (a.error == 0 || !is_good(a.status))) {
+		a.body = call->body.text;
+		a.len = call->body.len;
 	}
 	return a;
 }
@@ -748,12 +651,13 @@ static const char *verb_of(const struct kube_call *call)
 	} verbs[] = {{"POST", "create"}, {"PATCH", "patch"}, {"PUT", "update"}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
-		if (strcmp(call->method, verbs[i].method) == 0)
+		if (strcmp(call->q.method, verbs[i].method) == 0)
 			return verbs[i].verb;
-	if (call->stream)
+	if (call->q.stream)
 		return "watch";
-	return strcmp(call->path, "/api/v1") == 0 || strcmp(call->path, "/version") == 0 ? "get"
-											 : "list";
+	return strcmp(call->q.path, "/api/v1") == 0 || strcmp(call->q.path, "/version") == 0
+		       ? "get"
+		       : "list";
 }
 
 static void client_unlink(struct kube_client *c, struct kube_call *call)
@@ -863,14 +767,6 @@ static void give_up(struct kube_client *c, CURLMcode code)
 	curl.multi_cleanup(broken);
 }
 
-static void loop_stop(struct kube_client *c)
-{
-	if (c->multi != NULL)
-		curl.multi_cleanup(c->multi);
-	sd_event_source_disable_unref(c->begin);
-	sd_event_source_disable_unref(c->timer);
-}
-
 static void client_destroy(struct kube_client *c)
 {
 	assert(!c->in_curl);
@@ -881,11 +777,14 @@ static void client_destroy(struct kube_client *c)
 		client_unlink(c, call);
 		call_free(call);
 	}
-	loop_stop(c);
-	credential_drop(&c->token);
-	credential_drop(&c->ca);
-	credential_drop(&c->cert);
-	credential_drop(&c->key);
+	if (c->multi != NULL)
+		curl.multi_cleanup(c->multi);
+	sd_event_source_disable_unref(c->begin);
+	sd_event_source_disable_unref(c->timer);
+	credential_wipe(c->token.text);
+	credential_wipe(c->ca.text);
+	credential_wipe(c->cert.text);
+	credential_wipe(c->key.text);
 	kube_config_free(&c->config);
 	free(c->user_agent);
 	sd_event_unref(c->event);
@@ -943,7 +842,9 @@ static int socket_changed(CURL *, curl_socket_t fd, int what, void *arg, void *s
 	sd_event_source *source = socket_arg;
 	uint32_t events = 0;
 
-	sockets_mark(c, fd, what != CURL_POLL_REMOVE);
+	for (size_t i = 0; i < c->socket_count; i++)
+		if (c->sockets[i].fd == fd)
+			c->sockets[i].busy = what != CURL_POLL_REMOVE;
 	if (what == CURL_POLL_REMOVE) {
 		sd_event_source_disable_unref(source);
 		if (c->multi != NULL)
@@ -1074,11 +975,14 @@ int kube_client_new(sd_event *event, const struct kube_config *config, const cha
 		return -ENOMEM;
 	}
 	c->event = sd_event_ref(event);
-	r = copy_config(config, &c->config);
-	if (r == 0)
-		r = copy_text(user_agent, &c->user_agent);
-	if (r == 0)
-		r = credentials_begin(c);
+	c->user_agent = strdup(user_agent);
+	r = kube_config_copy(config, &c->config);
+	c->token = credential_of(c->config.token_file, &c->config.token);
+	c->ca = credential_of(c->config.ca_file, &c->config.ca_data);
+	c->cert = credential_of(c->config.cert_file, &c->config.cert_data);
+	c->key = credential_of(c->config.key_file, &c->config.key_data);
+	if (c->user_agent == NULL)
+		r = -ENOMEM;
 	if (r == 0)
 		r = loop_start(c);
 	if (r < 0) {
@@ -1134,7 +1038,7 @@ int kube_client_start(struct kube_client *c, const struct kube_request *request,
 
 bool kube_call_is_open(const struct kube_call *call)
 {
-	return call->state == CALL_RUNNING && call_status(call) / 100 == 2;
+	return call->state == CALL_RUNNING && is_good(call_status(call));
 }
 
 void kube_call_cancel(struct kube_call *call)

@@ -44,7 +44,6 @@ struct kube_answer {
 	const char *detail; /* of the transport, for the log; never NULL */
 	const char *body;   /* NUL-terminated; of a stream "", unless the status is no 2xx */
 	size_t len;
-	bool json;               /* Content-Type says application/json */
 	usec_t retry_after_usec; /* 0: not said */
 };
 

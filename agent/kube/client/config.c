@@ -27,17 +27,39 @@ __attribute__((__format__(__printf__, 3, 4))) static int kube_config_say(
 	return error;
 }
 
+#define AT(member) offsetof(struct kube_config, member)
+static const size_t texts[] = {
+	AT(server),    AT(ca_file),  AT(ca_data),    AT(tls_server_name),
+	AT(proxy_url), AT(token),    AT(token_file), AT(cert_file),
+	AT(cert_data), AT(key_file), AT(key_data),   AT(namespace),
+};
+
+static char **text_of(struct kube_config *c, size_t i)
+{
+	return (char **)((char *)c + texts[i]);
+}
+
 void kube_config_free(struct kube_config *c)
 {
-	char *plain[] = {c->server,    c->ca_file,   c->ca_data,  c->tls_server_name, c->token_file,
-			 c->cert_file, c->cert_data, c->key_file, c->namespace};
-	char *secret[] = {c->proxy_url, c->token, c->key_data};
-
-	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
-		free(plain[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(secret); i++)
-		credential_wipe(secret[i]);
+	/* Some of them are secret. */
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		credential_wipe(*text_of(c, i));
 	*c = (struct kube_config){0};
+}
+
+int kube_config_copy(const struct kube_config *from, struct kube_config *ret)
+{
+	bool whole = true;
+
+	*ret = *from;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		char **text = text_of(ret, i);
+		bool any = *text != NULL;
+
+		*text = any ? strdup(*text) : NULL;
+		whole &= any == (*text != NULL);
+	}
+	return whole ? 0 : -ENOMEM;
 }
 
 static bool made_of(const char *text, const char *more)
@@ -154,7 +176,6 @@ struct key {
 	size_t offset;
 };
 
-#define AT(member) offsetof(struct kube_config, member)
 static const struct key cluster_keys[] = {
 	{"server", VALUE_TEXT, AT(server)},
 	{"certificate-authority", VALUE_FILE, AT(ca_file)},

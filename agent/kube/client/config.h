@@ -32,6 +32,8 @@ struct kube_config_error {
 };
 
 void kube_config_free(struct kube_config *c);
+/* -ENOMEM: *ret is to be freed all the same. */
+int kube_config_copy(const struct kube_config *from, struct kube_config *ret);
 
 /* From KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and the files in dir (normally
  * KUBE_ACCOUNT_DIR). -ENOENT: not in a cluster or a file is missing; err says which. */

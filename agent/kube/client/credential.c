@@ -125,8 +125,3 @@ int credential_follow_token(struct credential *c, usec_t now)
 	credential_take(c, text);
 	return 0;
 }
-
-void credential_drop(struct credential *c)
-{
-	credential_wipe(STEAL(c->text));
-}

@@ -31,4 +31,3 @@ int credential_follow(struct credential *c);
 /* The same for a token: reads the file whatever its mtime, because the kernel's clock is too
  * coarse, and trims it. -EBADMSG: it is empty, or not valid in a header. */
 int credential_follow_token(struct credential *c, usec_t now);
-void credential_drop(struct credential *c);

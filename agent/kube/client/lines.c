@@ -5,26 +5,42 @@
 #include <string.h>
 
 #define FIRST_SIZE (4 * KIB)
-/* What is kept between two lines; a large object gives its memory back. */
+/* What is kept of an empty one; a large object gives its memory back. */
 #define KEPT_SIZE (64 * KIB)
 
-static int keep(struct lines *l, const char *data, size_t len)
+int received_add(struct received *b, const char *data, size_t len, size_t max)
 {
-	size_t size = MAX(l->size, FIRST_SIZE);
+	size_t size = MAX(b->size, FIRST_SIZE);
 	char *text;
 
-	while (size < l->len + len)
+	if (len > max - b->len)
+		return -EMSGSIZE;
+	while (size <= b->len + len)
 		size *= 2;
-	if (size != l->size) {
-		text = realloc(l->text, size);
+	if (size != b->size) {
+		text = realloc(b->text, size);
 		if (text == NULL)
 			return -ENOMEM;
-		l->text = text;
-		l->size = size;
+		b->text = text;
+		b->size = size;
 	}
-	memcpy(l->text + l->len, data, len);
-	l->len += len;
+	memcpy(b->text + b->len, data, len);
+	b->len += len;
+	b->text[b->len] = '\0';
 	return 0;
+}
+
+void received_empty(struct received *b)
+{
+	b->len = 0;
+	if (b->size > KEPT_SIZE)
+		received_drop(b);
+}
+
+void received_drop(struct received *b)
+{
+	free(b->text);
+	*b = (struct received){0};
 }
 
 /* What is kept of the line and what has come of it now are more than may be. */
@@ -34,7 +50,8 @@ static int give_up(struct lines *l, const char *data, size_t len, void *arg)
 
 	if (l->too_long == NULL)
 		return -EMSGSIZE;
-	r = l->len > 0 ? l->too_long(arg, l->text, l->len) : l->too_long(arg, data, len);
+	r = l->kept.len > 0 ? l->too_long(arg, l->kept.text, l->kept.len)
+			    : l->too_long(arg, data, len);
 	lines_drop(l);
 	l->skipping = true;
 	return r;
@@ -48,17 +65,15 @@ static int lines_take(struct lines *l, const char *data, size_t len, bool whole,
 
 	if (l->skipping)
 		return 0;
-	if (len > l->max - l->len)
+	if (len > l->max - l->kept.len)
 		return give_up(l, data, len, arg);
-	if (whole && l->len == 0)
+	if (whole && l->kept.len == 0)
 		return len > 0 ? each(arg, data, len) : 0;
-	r = keep(l, data, len);
+	r = received_add(&l->kept, data, len, l->max);
 	if (r < 0 || !whole)
 		return r;
-	r = each(arg, l->text, l->len);
-	l->len = 0;
-	if (l->size > KEPT_SIZE)
-		lines_drop(l);
+	r = each(arg, l->kept.text, l->kept.len);
+	received_empty(&l->kept);
 	return r;
 }
 
@@ -82,14 +97,11 @@ int lines_feed(struct lines *l, const char *data, size_t len, lines_fn *each, vo
 
 bool lines_is_inside(const struct lines *l)
 {
-	return l->len > 0 || l->skipping;
+	return l->kept.len > 0 || l->skipping;
 }
 
 void lines_drop(struct lines *l)
 {
-	free(l->text);
-	l->text = NULL;
-	l->len = 0;
-	l->size = 0;
+	received_drop(&l->kept);
 	l->skipping = false;
 }

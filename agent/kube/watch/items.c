@@ -4,41 +4,15 @@
 #include <errno.h>
 #include <string.h>
 
-#define FIRST_SIZE (4 * KIB)
-/* What is kept between two elements; a large one gives its memory back. */
-#define KEPT_SIZE (64 * KIB)
 /* Depths: inside the list's object, inside the array. */
 #define IN_LIST  1
 #define IN_ARRAY 2
-
-static int push_to(struct items_text *t, size_t max, char c)
-{
-	char *text;
-
-	if (t->len >= max)
-		return -EMSGSIZE;
-	if (t->len == t->size) {
-		text = realloc(t->text, MAX(t->size * 2, FIRST_SIZE));
-		if (text == NULL)
-			return -ENOMEM;
-		t->text = text;
-		t->size = MAX(t->size * 2, FIRST_SIZE);
-	}
-	t->text[t->len++] = c;
-	return 0;
-}
-
-static void drop_text(struct items_text *t)
-{
-	free(t->text);
-	*t = (struct items_text){NULL, 0, 0};
-}
 
 static int give_up(struct items *i, void *arg)
 {
 	int r = i->too_long(arg, i->item.text, i->item.len);
 
-	drop_text(&i->item);
+	received_drop(&i->item);
 	i->skipping = true;
 	return r;
 }
@@ -46,12 +20,12 @@ static int give_up(struct items *i, void *arg)
 static int push(struct items *i, char c, void *arg)
 {
 	if (!i->inside)
-		return push_to(&i->frame, ITEMS_FRAME_MAX, c);
+		return received_add(&i->frame, &c, 1, ITEMS_FRAME_MAX);
 	if (i->skipping)
 		return 0;
 	if (i->item.len >= i->max && i->too_long != NULL)
 		return give_up(i, arg);
-	return push_to(&i->item, i->max, c);
+	return received_add(&i->item, &c, 1, i->max);
 }
 
 static bool is_blank(char c)
@@ -59,7 +33,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-static size_t skip_back(const struct items_text *t, size_t len)
+static size_t skip_back(const struct received *t, size_t len)
 {
 	while (len > 0 && is_blank(t->text[len - 1]))
 		len--;
@@ -67,7 +41,7 @@ static size_t skip_back(const struct items_text *t, size_t len)
 }
 
 /* At a colon: is "items" before it, as a key that begins there? */
-static bool at_items(const struct items_text *t)
+static bool at_items(const struct received *t)
 {
 	static const char key[] = "\"items\"";
 	size_t len = skip_back(t, t->len), key_len = sizeof key - 1;
@@ -87,10 +61,8 @@ static int flush(struct items *i, items_fn *each, void *arg)
 	if (!i->skipping)
 		r = each(arg, i->item.text, i->item.len);
 	i->skipping = false;
-	i->item.len = 0;
-	if (i->item.size > KEPT_SIZE)
-		drop_text(&i->item);
-	return r < 0 ? r : push_to(&i->frame, ITEMS_FRAME_MAX, '0');
+	received_empty(&i->item);
+	return r < 0 ? r : received_add(&i->frame, "0", 1, ITEMS_FRAME_MAX);
 }
 
 static int open_bracket(struct items *i, char c, void *arg)
@@ -134,7 +106,7 @@ static int feed_byte(struct items *i, char c, items_fn *each, void *arg)
 		return close_bracket(i, c, each, arg);
 	if (i->inside && i->depth == IN_ARRAY && (c == ',' || is_blank(c))) {
 		r = flush(i, each, arg);
-		return r < 0 || c != ',' ? r : push_to(&i->frame, ITEMS_FRAME_MAX, c);
+		return r < 0 || c != ',' ? r : received_add(&i->frame, &c, 1, ITEMS_FRAME_MAX);
 	}
 	i->string = c == '"';
 	if (c == ':' && i->depth == IN_LIST && at_items(&i->frame)) {
@@ -159,7 +131,7 @@ int items_feed(struct items *i, const char *data, size_t len, items_fn *each, vo
 
 void items_drop(struct items *i)
 {
-	free(i->frame.text);
-	free(i->item.text);
+	received_drop(&i->frame);
+	received_drop(&i->item);
 	*i = (struct items){.max = i->max, .too_long = i->too_long};
 }

@@ -4,16 +4,9 @@
  * the decoder. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "agent/kube/client/lines.h"
 
 #define ITEMS_FRAME_MAX (256 * 1024)
-
-struct items_text {
-	char *text;
-	size_t len;
-	size_t size;
-};
 
 /* The text of one element. Negative stops. */
 typedef int items_fn(void *arg, const char *text, size_t len);
@@ -24,8 +17,8 @@ struct items {
 	/* The beginning of a longer element, once; the rest of it is skipped and not kept. NULL: a
 	 * longer element is refused. */
 	items_fn *too_long;
-	struct items_text frame;
-	struct items_text item;
+	struct received frame;
+	struct received item;
 	size_t depth;
 	bool string;
 	bool escape;
