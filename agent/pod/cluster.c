@@ -479,7 +479,7 @@ void cluster_report_view(const struct pod *p, struct report_view *ret)
 	ahead = reporter_ahead(c->reporter, pod, c->wake->now);
 	ret->state = states[reporter_block(p->report)];
 	if (ret->state != REPORT_VIEW_NONE)
-		ret->detail = reporter_block_text(p->report);
+		ret->detail = report_block_name(reporter_block(p->report));
 	/* The spec may have all that it can have: shows the refusal that bounds it. */
 	if (refusal != NULL &&
 	    (ret->state == REPORT_VIEW_NONE || ret->state == REPORT_VIEW_REFUSED ||

@@ -634,13 +634,12 @@ static void on_bounds(void *ctx)
 	((struct cluster *)ctx)->bounds_due = true;
 }
 
-static void on_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
+static usec_t on_clock(void *ctx)
 {
 	struct cluster *c = ctx;
 
 	daemon_wake(c->wake);
-	*ret_boot = c->wake->now;
-	*ret_real = c->wake->now_real;
+	return c->wake->now;
 }
 
 /* --- hooks of the pods --- */

@@ -59,17 +59,17 @@ char *pod_text(const struct kube_pod *p)
 	fprintf(f, "uid=%s cgroup=%s namespace=%s name=%s node=%s workload=%s version=%s\n", p->uid,
 		p->cgroup_uid, p->namespace, p->name, or_none(p->node), p->workload,
 		p->resource_version);
-	fprintf(f, "generation=%llu observed=%llu qos=%s phase=%s class=%s priority=%d\n",
+	fprintf(f, "generation=%llu observed=%llu qos=%s phase=%s priority=%d\n",
 		(unsigned long long)p->generation, (unsigned long long)p->observed_generation,
-		qos[p->qos], p->phase, or_none(p->priority_class), p->priority);
+		qos[p->qos], p->phase, p->priority);
 	if (p->containers_ready_real != 0)
 		fprintf(f, "ready-since=%llu\n", (unsigned long long)p->containers_ready_real);
 	fprintf(f, "flags=%s%s%s%s%s%s%s pending=%s progress=%s manager=%s message=%s\n",
 		p->ready ? "ready " : "", p->deleting ? "deleting " : "",
 		p->mirror ? "mirror " : "", p->windows ? "windows " : "", p->once ? "once " : "",
 		p->pod_resources ? "pod-resources " : "", p->claims ? "claims " : "",
-		pendings[p->pending], progresses[p->progress], or_none(p->resize_manager),
-		or_none(p->resize_message));
+		pendings[p->pending], progresses[p->progress],
+		p->resize_newest_ours ? "vscaled" : "-", or_none(p->resize_message));
 	if (p->labels != NULL || p->owned || p->vpa)
 		fprintf(f, "%s%s%slabels=%s\n", p->owner != NULL ? p->owner : "",
 			p->owned ? " owned " : "", p->vpa ? "vpa " : "", or_none(p->labels));

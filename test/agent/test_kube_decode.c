@@ -64,9 +64,9 @@ static const struct row good[] = {
 	{"", "",
 	 "uid=" UID " cgroup=" UID " namespace=lab name=web-7d9c4-x2x4z node=node-1 "
 	 "workload=web version=213\n"},
-	{"", "", "generation=3 observed=3 qos=Burstable phase=Running class=- priority=5\n"},
+	{"", "", "generation=3 observed=3 qos=Burstable phase=Running priority=5\n"},
 	{"", "",
-	 "flags=ready  pending=no progress=idle manager=kubectl message=-\nDeployment owned "
+	 "flags=ready  pending=no progress=idle manager=- message=-\nDeployment owned "
 	 "labels=pod-template-hash=7d9c4\nannotation mode=Auto\ncontainer prep init"},
 	{"", "", "container mesh sidecar spec.cpu=0/max spec.memory=0/max"},
 	{"", "",
@@ -174,11 +174,14 @@ static const struct row good[] = {
 	{"\"web-7d9c4\",\"controller\"", "\"../x\",\"controller\"", "workload=web-7d9c4-x2x4z "},
 	/* who resized last */
 	{"\"managedFields\":[",
-	 "\"managedFields\":[{\"manager\":\"late\",\"subresource\":\"resize\","
+	 "\"managedFields\":[{\"manager\":\"vscaled\",\"subresource\":\"resize\","
 	 "\"time\":\"2026-11-20T08:20:53Z\"},{\"manager\":\"k\",\"subresource\":\"status\","
 	 "\"time\":\"2027-11-20T08:20:53Z\"},",
-	 "manager=late "},
-	{"\"subresource\":\"resize\"", "\"subresource\":\"status\"", "manager=- "},
+	 "manager=vscaled "},
+	{"\"managedFields\":[",
+	 "\"managedFields\":[{\"manager\":\"vscaled\",\"subresource\":\"resize\","
+	 "\"time\":\"2026-11-20T08:20:51Z\"},",
+	 "manager=- "},
 	{"2026-11-20T08:20:52Z", "2026-11-20 08:20:52", NULL},
 	/* conditions */
 	{"\"type\":\"Ready\",\"status\":\"True\"", "\"type\":\"Ready\",\"status\":\"False\"",
@@ -189,7 +192,7 @@ static const struct row good[] = {
 	{"\"type\":\"Ready\"", "\"lastTransitionTime\":\"now\",\"type\":\"ContainersReady\"", NULL},
 	{"\"type\":\"Ready\"",
 	 "\"type\":\"PodResizePending\",\"reason\":\"Deferred\",\"message\":\"no room\"",
-	 "pending=deferred progress=idle manager=kubectl message=no room"},
+	 "pending=deferred progress=idle manager=- message=no room"},
 	{"\"type\":\"Ready\"", "\"type\":\"PodResizePending\",\"reason\":\"Infeasible\"",
 	 "pending=infeasible"},
 	{"\"type\":\"Ready\"", "\"type\":\"PodResizeInProgress\"", "progress=in-progress"},

@@ -106,10 +106,10 @@ static void test_round_trip(void)
 
 static void test_annotation(void)
 {
-	check_text(kube_encode_annotation(&pod, "status", "{\"a\":\"\n\"}"),
+	check_text(kube_encode_annotation(&pod, "{\"a\":\"\n\"}"),
 		   "{\"metadata\":{\"uid\":\"" UID "\",\"annotations\":"
 		   "{\"vscaled.dev/status\":\"{\\\"a\\\":\\\"\\n\\\"}\"}}}");
-	check_text(kube_encode_annotation(&pod, "status", NULL),
+	check_text(kube_encode_annotation(&pod, NULL),
 		   "{\"metadata\":{\"uid\":\"" UID
 		   "\",\"annotations\":{\"vscaled.dev/status\":null}}}");
 }

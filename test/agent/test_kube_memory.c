@@ -137,7 +137,7 @@ static int one_resize(void)
 
 static int one_annotation(void)
 {
-	return text_result(kube_encode_annotation(&pod, "status", "v"), ":\"v\"}}}");
+	return text_result(kube_encode_annotation(&pod, "v"), ":\"v\"}}}");
 }
 
 static int one_event(void)

@@ -237,7 +237,6 @@ void server_deliver(struct rig *g, struct rig_call *c)
 		.detail = call.status ? "" : "connection refused",
 		.body = call.body ? call.body : "",
 		.len = call.body ? strlen(call.body) : 0,
-		.json = call.body && *call.body == '{',
 		.retry_after_usec = call.retry_after,
 	};
 

@@ -323,7 +323,7 @@ static void watch(struct world_pod *p)
 				    .observed_generation = p->observed,
 				    .pending = p->pending,
 				    .resize_message = p->pending ? p->message : NULL,
-				    .resize_manager = p->generation > 1 ? "vscaled" : NULL};
+				    .resize_newest_ours = p->generation > 1};
 	put(&w.c, &p->seen);
 }
 

@@ -39,13 +39,12 @@ static void port_cancel(void *ctx, struct kube_call *)
 	((struct rig *)ctx)->done = NULL;
 }
 
-static void rig_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real)
+static usec_t rig_clock(void *ctx)
 {
-	*ret_boot = ((struct rig *)ctx)->now;
-	*ret_real = *ret_boot + 1795000000 * S;
+	return ((struct rig *)ctx)->now;
 }
 
-static void on_answer(void *ctx, const struct report_answer *)
+static void on_answer(void *ctx, const struct report_answer *, usec_t)
 {
 	((struct rig *)ctx)->answers++;
 }
@@ -320,11 +319,11 @@ static void test_spam(void)
 {
 	WITH(g)
 	{
-		char reason[32];
+		char reasons[100][8];
 
 		for (int i = 0; i < 100; i++) {
-			snprintf(reason, sizeof reason, "R%d", i);
-			note_of(&g, "u", "Normal", reason);
+			snprintf(reasons[i], sizeof reasons[i], "R%d", i);
+			note_of(&g, "u", "Normal", reasons[i]);
 		}
 		CHECK_EQ(send_all(&g), 25);
 		note_of(&g, "v", "Normal", "R"); /* another pod has its own */

@@ -69,7 +69,6 @@ static void check_answer(const char *name, unsigned status, const char *body, us
 		.detail = "",
 		.body = body,
 		.len = strlen(body),
-		.json = *body == '{',
 		.retry_after_usec = retry_after,
 	};
 	struct kube_status s;
@@ -162,8 +161,7 @@ static void test_requests(void)
 		struct kube_answer a = {.status = 403,
 					.detail = "",
 					.body = rows[i].body,
-					.len = strlen(rows[i].body),
-					.json = true};
+					.len = strlen(rows[i].body)};
 		struct kube_status s;
 		struct report_answer got = reporter_classify(&a, &s);
 
@@ -212,8 +210,7 @@ static void test_texts_of_others(void)
 		struct kube_answer a = {.status = rows[i].status,
 					.detail = "",
 					.body = rows[i].body,
-					.len = strlen(rows[i].body),
-					.json = true};
+					.len = strlen(rows[i].body)};
 		struct kube_status s;
 
 		CHECK_EQ(reporter_classify(&a, &s).kind, REPORT_ANSWER_REFUSED);

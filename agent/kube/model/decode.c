@@ -32,7 +32,6 @@ static void read_spec(const struct field *spec, struct kube_pod *p)
 		p->overhead[i] = field_quantity(&overhead, resource_names[i], i);
 	}
 	p->node = field_name(spec, "nodeName", kube_is_subdomain);
-	p->priority_class = field_name(spec, "priorityClassName", kube_is_subdomain);
 	p->priority = (int32_t)field_int(spec, "priority", INT32_MIN, INT32_MAX);
 	p->windows = field_text_is(&os, "name", "windows");
 	p->runtime_class = cJSON_HasObjectItem(spec->json, "runtimeClassName");
@@ -148,7 +147,7 @@ int decode_pod(const struct field *pod, struct kube_pod *p)
 	return r == 0 ? read_status(&status, p) : r;
 }
 
-static int parse_object(const char *text, size_t len, cJSON **ret, struct kube_decode_error *err)
+int decode_object(const char *text, size_t len, cJSON **ret, struct kube_decode_error *err)
 {
 	OWN(drop_json) cJSON *json = NULL;
 	struct field root;
@@ -182,7 +181,7 @@ int kube_decode_pod(const char *text, size_t len, struct kube_pod **ret,
 		    struct kube_decode_error *err)
 {
 	OWN(drop_json) cJSON *json = NULL;
-	int r = parse_object(text, len, &json, err);
+	int r = decode_object(text, len, &json, err);
 
 	return r < 0 ? r : decode_root(json, ret, err);
 }
@@ -193,7 +192,7 @@ int kube_decode_described(const char *text, size_t len, struct kube_pod **ret,
 	static const char *const made_up[][2] = {
 		{"name", "new"}, {"namespace", "default"}, {"uid", "0"}, {"resourceVersion", "0"}};
 	OWN(drop_json) cJSON *json = NULL;
-	int r = parse_object(text, len, &json, err);
+	int r = decode_object(text, len, &json, err);
 	cJSON *meta;
 
 	if (r < 0)
@@ -216,7 +215,7 @@ static int read_version(const struct span *text, char *ret, size_t size,
 	OWN(drop_json) cJSON *json = NULL;
 	struct field root, meta;
 	const char *version;
-	int r = parse_object(text->s, text->len, &json, err);
+	int r = decode_object(text->s, text->len, &json, err);
 
 	if (r < 0)
 		return r;
@@ -332,7 +331,7 @@ static int decode_item(const struct span *text, const struct field *list, size_t
 		       decode_item_fn *each, void *arg)
 {
 	OWN(drop_json) cJSON *json = NULL;
-	int r = parse_object(text->s, text->len, &json, list->err);
+	int r = decode_object(text->s, text->len, &json, list->err);
 	struct field item = {.json = json, .up = list, .index = index, .err = list->err};
 
 	if (r == 0)
@@ -425,7 +424,7 @@ int kube_decode_continue(const char *text, size_t len, char *ret, size_t size,
 	int r = find_members(text, len, keys, &meta, 1, err);
 
 	if (r == 0)
-		r = parse_object(meta.s, meta.len, &json, err);
+		r = decode_object(meta.s, meta.len, &json, err);
 	if (r < 0)
 		return r;
 	root = field_root(NULL, err);

@@ -8,14 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A utilisation is use over request; an average value is not. */
-static bool is_utilization(const struct field *metric)
-{
-	struct field target = field_object(metric, "target");
-
-	return field_text_is(&target, "type", "Utilization");
-}
-
 static uint32_t resource_named(const struct field *metric)
 {
 	if (field_text_is(metric, "name", "cpu"))
@@ -23,17 +15,12 @@ static uint32_t resource_named(const struct field *metric)
 	return field_text_is(metric, "name", "memory") ? RESOURCES_MEMORY : 0;
 }
 
-static uint32_t metric_depends_on(const struct field *item)
+/* A utilisation is use over request; an average value is not. */
+static uint32_t metric_depends_on(const struct field *item, const char *source)
 {
-	struct field pods = field_object(item, "resource");
-	struct field container = field_object(item, "containerResource");
-	uint32_t resources = 0;
+	struct field metric = field_object(item, source), target = field_object(&metric, "target");
 
-	if (pods.json != NULL && is_utilization(&pods))
-		resources |= resource_named(&pods);
-	if (container.json != NULL && is_utilization(&container))
-		resources |= resource_named(&container);
-	return resources;
+	return field_text_is(&target, "type", "Utilization") ? resource_named(&metric) : 0;
 }
 
 /* Without metrics the API server's default is 80 % of the CPU request. */
@@ -45,7 +32,8 @@ static uint32_t depends_on(const struct field *spec)
 	if (cJSON_GetArraySize(list.json) == 0)
 		return RESOURCES_CPU;
 	while (field_next(&list, &item))
-		resources |= metric_depends_on(&item);
+		resources |= metric_depends_on(&item, "resource") |
+			     metric_depends_on(&item, "containerResource");
 	return resources;
 }
 

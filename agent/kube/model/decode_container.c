@@ -72,12 +72,6 @@ static uint32_t read_resize_policy(const struct field *n)
 	return resources;
 }
 
-/* An error stays in n. */
-static bool has_object(const struct field *n, const char *key)
-{
-	return field_object(n, key).json != NULL;
-}
-
 /* From the begin of a probe that is not answered until the last one that may fail. */
 static usec_t read_probe(const struct field *n, const char *key)
 {
@@ -105,7 +99,8 @@ static int read_spec(const struct field *n, enum container_kind kind, struct kub
 		c->kind = CONTAINER_SIDECAR;
 	decode_resources(n, "resources", &c->spec);
 	c->restart_on_resize = read_resize_policy(n);
-	c->probed = has_object(n, "readinessProbe") || has_object(n, "startupProbe");
+	c->probed = field_object(n, "readinessProbe").json != NULL ||
+		    field_object(n, "startupProbe").json != NULL;
 	c->probe_usec = MIN(read_probe(n, "livenessProbe"), read_probe(n, "startupProbe"));
 	if (c->probe_usec == UINT64_MAX)
 		c->probe_usec = 0;

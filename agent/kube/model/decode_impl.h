@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the decoder share; for decode*.c alone. */
+/* What the parts of the decoder share. */
 #pragma once
 
 #include "agent/kube/model/field.h"
 
+/* decode.c: an object as a tree, owned by the caller. */
+int decode_object(const char *text, size_t len, cJSON **ret, struct kube_decode_error *err);
 /* decode.c: "ADDED" and its like. */
 enum watch_event decode_event_type(const char *type, size_t len);
 /* The Pod in a parsed object. After a failure the caller frees what was filled before it. */

@@ -10,8 +10,7 @@
 #define CONFIG_HASH "kubernetes.io/config.hash"
 #define MIRROR      "kubernetes.io/config.mirror"
 
-#define EXACT_INT   ((1LL << 53) - 1)
-#define VERSION_MAX 127u
+#define EXACT_INT ((1LL << 53) - 1)
 /* The API allows 256 KiB of annotations. */
 #define ANNOTATIONS_MAX 32u
 /* Of a value that is no list. */
@@ -23,16 +22,6 @@
 /* CronJob names its jobs NAME-<minutes since 1970>, eight digits since 1989. */
 #define JOB_DIGITS_MIN 8u
 
-static bool opaque(const char *s)
-{
-	size_t n = strlen(s);
-
-	for (size_t i = 0; i < n; i++)
-		if (!isgraph((unsigned char)s[i]))
-			return false;
-	return n > 0 && n <= VERSION_MAX;
-}
-
 static int read_names(const struct field *meta, struct kube_pod *p)
 {
 	const struct {
@@ -43,7 +32,7 @@ static int read_names(const struct field *meta, struct kube_pod *p)
 		{"uid", kube_is_uid, &p->uid},
 		{"namespace", kube_is_label, &p->namespace},
 		{"name", kube_is_subdomain, &p->name},
-		{"resourceVersion", opaque, &p->resource_version},
+		{"resourceVersion", kube_is_version, &p->resource_version},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -80,13 +69,6 @@ static int copy_annotation(const char *key, const char *value, struct kube_annot
 	return ret->key != NULL && ret->value != NULL ? 0 : -ENOMEM;
 }
 
-/* Of more than ANNOTATIONS_MAX many are unknown, which is a mistake: nothing else is needed, but
- * whether the pod is managed, and what vscaled wrote. */
-static bool is_kept(const char *key, size_t count)
-{
-	return count < ANNOTATIONS_MAX || strcmp(key, "mode") == 0 || strcmp(key, "status") == 0;
-}
-
 static bool has_key(const struct kube_annotation *list, size_t count, const char *key)
 {
 	while (count > 0 && strcmp(list[count - 1].key, key) != 0)
@@ -104,8 +86,13 @@ int decode_annotations(const struct field *annotations, struct kube_annotation *
 	cJSON_ArrayForEach (j, annotations->json) {
 		const char *key = j->string + domain;
 
-		if (strncmp(j->string, ANNOTATION_DOMAIN, domain) != 0 || !is_kept(key, *count) ||
+		if (strncmp(j->string, ANNOTATION_DOMAIN, domain) != 0 ||
 		    has_key(*list, *count, key))
+			continue;
+		/* Of so many some are unknown, which is a mistake: nothing else is needed, but
+		 * whether the pod is managed, and what vscaled wrote. */
+		if (*count >= ANNOTATIONS_MAX && strcmp(key, "mode") != 0 &&
+		    strcmp(key, "status") != 0)
 			continue;
 		if (!cJSON_IsString(j))
 			return field_bad(annotations, NULL,
@@ -266,31 +253,25 @@ static int read_labels(const struct field *labels, struct kube_pod *p)
 	return p->labels != NULL ? 0 : -ENOMEM;
 }
 
-/* The newest entry of the subresource "resize", and whether there is one of ours: an entry goes
- * when others have changed all of its fields. */
+/* Is an entry of the subresource "resize" ours, and the newest one? An entry goes when others have
+ * changed all of its fields. */
 static int read_manager(const struct field *meta, struct kube_pod *p)
 {
 	struct field fields = field_array(meta, "managedFields"), entry = {0};
-	const char *newest = NULL;
-	usec_t newest_at = 0;
+	usec_t newest = 0;
 
 	while (field_next(&fields, &entry)) {
-		bool resize = field_text_is(&entry, "subresource", "resize");
-		const char *manager = field_text(&entry, "manager");
+		bool ours = field_text_is(&entry, "manager", "vscaled");
 		usec_t at = field_time(&entry, "time");
 
-		if (!resize || manager == NULL)
+		if (!field_text_is(&entry, "subresource", "resize"))
 			continue;
-		p->resize_ours |= strcmp(manager, "vscaled") == 0;
-		if (newest != NULL && at < newest_at)
-			continue;
-		newest = manager;
-		newest_at = at;
+		p->resize_ours |= ours;
+		if (at >= newest)
+			p->resize_newest_ours = ours;
+		newest = MAX(newest, at);
 	}
-	if (newest == NULL)
-		return field_error(meta);
-	p->resize_manager = strdup(newest);
-	return p->resize_manager != NULL ? field_error(meta) : -ENOMEM;
+	return field_error(meta);
 }
 
 int decode_metadata(const struct field *pod, struct kube_pod *p)

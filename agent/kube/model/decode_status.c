@@ -94,13 +94,11 @@ void kube_decode_status(const char *text, size_t len, struct kube_status *ret)
 int decode_kind(const char *text, size_t len, const char *want, cJSON **json, struct field *ret,
 		struct kube_decode_error *err)
 {
-	int r = field_parse(text, len, json, err);
+	int r = decode_object(text, len, json, err);
 
 	if (r < 0)
 		return r;
 	*ret = field_root(*json, err);
-	if (!cJSON_IsObject(*json))
-		return field_bad(ret, NULL, "not an object");
 	return field_text_is(ret, "kind", want) ? 0 : field_bad(ret, "kind", "not %s", want);
 }
 

@@ -76,26 +76,15 @@ static bool add_amounts(cJSON *resources, const char *key, uint32_t which, const
 	return object != NULL;
 }
 
-static const char *list_of(enum container_kind kind)
-{
-	switch (kind) {
-	case CONTAINER_APP:
-		return "containers";
-	case CONTAINER_SIDECAR:
-	case CONTAINER_INIT:
-		return "initContainers";
-	default:
-		return "ephemeralContainers";
-	}
-}
-
 static bool add_container(cJSON *spec, const struct kube_container *c, const struct report_item *it)
 {
-	cJSON *list = cJSON_GetObjectItemCaseSensitive(spec, list_of(c->kind));
+	/* Ephemeral containers are never sized. */
+	const char *key = c->kind == CONTAINER_APP ? "containers" : "initContainers";
+	cJSON *list = cJSON_GetObjectItemCaseSensitive(spec, key);
 	cJSON *item, *resources;
 
 	if (list == NULL)
-		list = cJSON_AddArrayToObject(spec, list_of(c->kind));
+		list = cJSON_AddArrayToObject(spec, key);
 	item = cJSON_CreateObject();
 	if (!cJSON_AddItemToArray(list, item)) {
 		cJSON_Delete(item);
@@ -133,20 +122,19 @@ char *kube_encode_resize(const struct kube_pod *pod, const struct report_patch *
 	return print(root, ok);
 }
 
-char *kube_encode_annotation(const struct kube_pod *pod, const char *key, const char *value)
+char *kube_encode_annotation(const struct kube_pod *pod, const char *status)
 {
 	OWN(drop_json) cJSON *root = cJSON_CreateObject();
+	static const char name[] = ANNOTATION_DOMAIN "status";
 	cJSON *meta, *annotations;
-	char name[sizeof ANNOTATION_DOMAIN + 64];
 	bool ok = add_uid(root, pod, &meta);
 
-	snprintf(name, sizeof name, ANNOTATION_DOMAIN "%.63s", key);
 	annotations = ok ? cJSON_AddObjectToObject(meta, "annotations") : NULL;
 	ok = annotations != NULL;
-	if (ok && value == NULL)
+	if (ok && status == NULL)
 		ok = cJSON_AddNullToObject(annotations, name) != NULL;
 	else if (ok)
-		ok = add_text(annotations, name, value);
+		ok = add_text(annotations, name, status);
 	return print(root, ok);
 }
 

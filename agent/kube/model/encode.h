@@ -8,8 +8,8 @@
 /* Strategic merge patch for pods/NAME/resize: the uid, and what the report changes. exact: the
  * server refuses it as a conflict if the object has changed since. */
 char *kube_encode_resize(const struct kube_pod *pod, const struct report_patch *patch, bool exact);
-/* Merge patch of one annotation vscaled.dev/KEY with the uid; value NULL removes it. */
-char *kube_encode_annotation(const struct kube_pod *pod, const char *key, const char *value);
+/* Merge patch of the annotation vscaled.dev/status with the uid; NULL removes it. */
+char *kube_encode_annotation(const struct kube_pod *pod, const char *status);
 
 struct kube_event {
 	const char *namespace;

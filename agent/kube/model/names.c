@@ -1,39 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/model/names.h"
 #include "cgroup/kubepods.h"
+#include <ctype.h>
 #include <string.h>
 
 #define LABEL_MAX     63u
 #define SUBDOMAIN_MAX 253u
+#define VERSION_MAX   127u
 
 #define LOWER  "abcdefghijklmnopqrstuvwxyz"
 #define UPPER  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS "0123456789"
 
+/* A label, or a part of a subdomain. */
+static bool is_part(const char *s, size_t len)
+{
+	return len > 0 && s[0] != '-' && s[len - 1] != '-' && strspn(s, LOWER DIGITS "-") >= len;
+}
+
 bool kube_is_label(const char *s)
 {
-	size_t len = strlen(s);
-
-	return len > 0 && len <= LABEL_MAX && s[0] != '-' && s[len - 1] != '-' &&
-	       strspn(s, LOWER DIGITS "-") >= len;
+	return strlen(s) <= LABEL_MAX && is_part(s, strlen(s));
 }
 
 /* The parts of a subdomain may be longer than 63 together, never empty. */
 bool kube_is_subdomain(const char *s)
 {
-	size_t len = strlen(s);
+	size_t len = strlen(s), n;
 
-	if (len == 0 || len > SUBDOMAIN_MAX)
-		return false;
-	for (;;) {
-		size_t n = strcspn(s, ".");
-
-		if (n == 0 || s[0] == '-' || s[n - 1] == '-' || strspn(s, LOWER DIGITS "-") < n)
-			return false;
-		if (s[n] == '\0')
-			return true;
+	for (n = strcspn(s, "."); is_part(s, n) && s[n] != '\0'; n = strcspn(s, "."))
 		s += n + 1;
-	}
+	return len <= SUBDOMAIN_MAX && is_part(s, n);
 }
 
 static bool word(const char *s, const char *letters, size_t size)
@@ -51,6 +48,16 @@ bool kube_is_uid(const char *s)
 bool kube_is_container_id(const char *s)
 {
 	return word(s, LOWER UPPER DIGITS "-_", KUBEPODS_ID_MAX);
+}
+
+bool kube_is_version(const char *s)
+{
+	size_t n = strlen(s);
+
+	for (size_t i = 0; i < n; i++)
+		if (!isgraph((unsigned char)s[i]))
+			return false;
+	return n > 0 && n <= VERSION_MAX;
 }
 
 bool kube_is_kind(const char *s)

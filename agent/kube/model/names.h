@@ -11,6 +11,8 @@ bool kube_is_subdomain(const char *s);
 bool kube_is_uid(const char *s);
 /* A runtime's container id: letters, digits, - and _, at most 127. */
 bool kube_is_container_id(const char *s);
+/* A resourceVersion, whatever it says; at most 127. */
+bool kube_is_version(const char *s);
 /* A kind of objects: "StatefulSet". */
 bool kube_is_kind(const char *s);
 /* Pods have owners of this kind, as far as they name them: itself, or by its ReplicaSets or Jobs.

@@ -4,7 +4,6 @@
 #include "agent/kube/model/decode_impl.h"
 #include "agent/kube/model/names.h"
 #include "policy/base/text.h"
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -62,14 +61,6 @@ static void read_object(const struct span *object, struct kube_peek *ret)
 	}
 }
 
-static bool is_version(const char *s)
-{
-	for (; *s != '\0'; s++)
-		if (!isgraph((unsigned char)*s))
-			return false;
-	return true;
-}
-
 static void drop_invalid(struct kube_peek *p)
 {
 	if (!kube_is_uid(p->uid))
@@ -78,7 +69,7 @@ static void drop_invalid(struct kube_peek *p)
 		p->namespace[0] = '\0';
 	if (!kube_is_subdomain(p->name))
 		p->name[0] = '\0';
-	if (!is_version(p->resource_version))
+	if (!kube_is_version(p->resource_version))
 		p->resource_version[0] = '\0';
 }
 

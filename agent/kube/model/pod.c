@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/model/pod.h"
-#include "policy/base/base.h"
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include "policy/base/text.h"
 
 void kube_pod_free(struct kube_pod *p)
 {
@@ -29,9 +26,7 @@ void kube_pod_free(struct kube_pod *p)
 	free(p->labels);
 	free(p->resource_version);
 	free(p->phase);
-	free(p->priority_class);
 	free(p->resize_message);
-	free(p->resize_manager);
 	free(p);
 }
 
@@ -140,13 +135,8 @@ static const char *after(const char *at, const char *word)
 
 static const char *read_number(const char *at, uint64_t *ret)
 {
-	char *end;
-
-	if (at == NULL || *at < '0' || *at > '9')
-		return NULL;
-	errno = 0;
-	*ret = strtoull(at, &end, 10);
-	return errno == 0 && *ret < LIMIT_MAX ? end : NULL;
+	at = at != NULL ? text_number(at, ret) : NULL;
+	return at != NULL && *ret < LIMIT_MAX ? at : NULL;
 }
 
 bool kube_parse_lack(const char *message, enum resource *ret, uint64_t *ret_amount)

@@ -82,8 +82,7 @@ struct kube_pod {
 	uint64_t generation;
 	uint64_t observed_generation; /* 0: not reported */
 	enum qos_class qos;
-	char *phase;          /* "Unknown" when not reported */
-	char *priority_class; /* NULL: none */
+	char *phase; /* "Unknown" when not reported */
 	int32_t priority;
 	usec_t created_real;
 	bool ready;
@@ -102,10 +101,9 @@ struct kube_pod {
 	enum resize_pending pending;
 	usec_t pending_real; /* since when; 0: not stated */
 	enum resize_progress progress;
-	char *resize_message; /* of the condition; NULL: none */
-	char *resize_manager; /* the field manager that last wrote spec resources through /resize;
-				 NULL: none did */
-	bool resize_ours;     /* vscaled is among the field managers that own a part of it */
+	char *resize_message;    /* of the condition; NULL: none */
+	bool resize_newest_ours; /* vscaled last wrote spec resources through /resize */
+	bool resize_ours;        /* vscaled is among the field managers that own a part of it */
 	struct kube_annotation *annotations; /* those of vscaled.dev/ alone */
 	size_t annotation_count;
 	struct kube_container *containers; /* init containers and sidecars first, as in the spec */

@@ -30,16 +30,22 @@ static uint64_t *range_value(struct range_of *r, size_t i)
 
 /* --- written --- */
 
-static bool add_amount(cJSON *o, const char *key, enum resource r, uint64_t amount)
+bool kube_add_amount(cJSON *o, const char *key, enum resource r, uint64_t amount)
 {
 	char text[QUANTITY_TEXT_SIZE];
 
 	if (r == RESOURCE_CPU)
 		quantity_format_cpu(amount, text, sizeof text);
 	else
-		quantity_format_bytes(round_up(amount, amount >= 100 * MIB ? MIB : KIB), text,
-				      sizeof text);
+		quantity_format_bytes(amount, text, sizeof text);
 	return cJSON_AddStringToObject(o, key, text) != NULL;
+}
+
+static bool add_amount(cJSON *o, const char *key, enum resource r, uint64_t amount)
+{
+	if (r == RESOURCE_MEMORY)
+		amount = round_up(amount, amount >= 100 * MIB ? MIB : KIB);
+	return kube_add_amount(o, key, r, amount);
 }
 
 /* Exact to a thousandth. */
@@ -340,20 +346,15 @@ char *kube_refusal_read(const char *text)
 	return refused != NULL ? strdup(refused) : NULL;
 }
 
-static bool originals_fits(const struct kube_originals *o, const struct kube_container *c,
-			   enum resource r)
-{
-	uint64_t request = o->request[r] != 0 ? o->request[r] : c->spec.request[r];
-
-	return o->limit[r] != 0 && request <= o->limit[r];
-}
-
 bool kube_originals_fit(const struct kube_originals *o, const struct kube_container *c,
 			uint32_t resources)
 {
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		uint64_t request = o->request[r] != 0 ? o->request[r] : c->spec.request[r];
+
 		if ((resources & (1u << r)) && c->spec.limit[r] != LIMIT_MAX &&
-		    !originals_fits(o, c, r))
+		    (o->limit[r] == 0 || request > o->limit[r]))
 			return false;
+	}
 	return true;
 }

@@ -29,6 +29,8 @@ struct kube_published {
 	enum resource reason_resource; /* that it changed */
 };
 
+/* Adds "500m" or "256Mi", exactly; false: no memory. */
+bool kube_add_amount(cJSON *o, const char *key, enum resource r, uint64_t amount);
 /* Adds the member "recommendation" with one container to root; false: no memory. Nothing is added
  * for a container without samples. Memory is rounded up by less than 1 %. */
 bool kube_published_add(cJSON *root, const char *container, const struct kube_published *p);

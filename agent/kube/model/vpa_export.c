@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/model/vpa_export.h"
-#include "agent/kube/model/field.h"
+#include "agent/kube/model/decode_impl.h"
 #include "agent/kube/model/names.h"
+#include "policy/base/text.h"
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 /* VPA 1.8 writes "v3" and reads nothing else. */
 #define CHECKPOINT_VERSION "v3"
@@ -62,16 +62,12 @@ static double read_total(const struct field *histogram)
 /* The number of a bucket as VPA writes it; -1: it is none. */
 static int32_t bucket_number(const char *key)
 {
-	int32_t n = 0;
+	uint64_t n;
+	const char *end = text_number(key, &n);
 
-	if (key[0] == '\0' || strlen(key) > 3 || (key[0] == '0' && key[1] != '\0'))
+	if (end == NULL || *end != '\0' || (key[0] == '0' && key[1] != '\0'))
 		return -1;
-	for (; *key != '\0'; key++) {
-		if (*key < '0' || *key > '9')
-			return -1;
-		n = n * 10 + (*key - '0');
-	}
-	return n < HISTOGRAM_BUCKETS ? n : -1;
+	return n < HISTOGRAM_BUCKETS ? (int32_t)n : -1;
 }
 
 static void read_buckets(const struct field *histogram, struct checkpoint *ret)
@@ -206,30 +202,13 @@ static int read_object(const struct field *object, struct vpa_export *e)
 	return field_error(object);
 }
 
-static int decode_object(const struct span *text, struct vpa_export *e,
-			 struct kube_decode_error *err)
+static int read_text(const struct span *text, struct vpa_export *e, struct kube_decode_error *err)
 {
 	OWN(drop_json) cJSON *json = NULL;
-	int r = field_parse(text->s, text->len, &json, err);
+	int r = decode_object(text->s, text->len, &json, err);
 	struct field root = field_root(json, err);
 
-	if (r < 0)
-		return r;
-	return cJSON_IsObject(json) ? read_object(&root, e)
-				    : field_bad(&root, NULL, "not an object");
-}
-
-/* One tree at a time: a list of a large cluster has more values than a parser may build. */
-static int decode_items(const struct span *items, struct vpa_export *e,
-			struct kube_decode_error *err)
-{
-	struct span key, value;
-	const char *at = NULL;
-	int r = 0;
-
-	while (r == 0 && scan_next(items, &at, &key, &value))
-		r = decode_object(&value, e, err);
-	return r;
+	return r < 0 ? r : read_object(&root, e);
 }
 
 /* The member "items" of an object; false: it has none. */
@@ -248,20 +227,22 @@ int vpa_export_decode(const char *text, size_t len, struct vpa_export *ret,
 		      struct kube_decode_error *err)
 {
 	OWN(vpa_export_drop) struct vpa_export e = {0};
-	struct span document, items;
+	struct span document, items, key, value;
+	const char *at = NULL;
 	struct scan_error fault;
-	int r;
+	int r = 0;
 
 	*err = (struct kube_decode_error){.text = ""};
 	if (scan_document(text, len, &document, &fault) < 0)
 		return field_bad_scan(err, &fault);
 	if (document.s[0] != '{' || !find_items(&document, &items))
-		r = decode_object(&document, &e, err);
-	else if (items.s[0] == '[')
-		r = decode_items(&items, &e, err);
-	else
+		r = read_text(&document, &e, err);
+	else if (items.s[0] != '[')
 		r = field_bad_scan(
 			err, &(struct scan_error){"items is not a list", (size_t)(items.s - text)});
+	else /* One tree at a time: a large list has more values than a parser may build. */
+		while (r == 0 && scan_next(&items, &at, &key, &value))
+			r = read_text(&value, &e, err);
 	if (r < 0)
 		return r;
 	*ret = e;

@@ -14,22 +14,22 @@
 #define TRY_PAUSE      (10 * USEC_PER_SEC)
 #define NOTE_SIZE      1025
 
-/* One event, or a series. The texts are owned; pod holds what regarding needs. */
+/* One event, or a series. The note is owned, as what pod holds for regarding. */
 struct entry {
 	struct recorder *recorder;
 	struct kube_pod pod;
 	uint64_t space; /* text_hash() of its namespace */
-	char *type, *reason, *action, *note;
+	const char *type, *reason, *action;
+	char *note;
 	char name[300]; /* at the server; "": not there */
 	uint32_t count;
 	uint32_t reported;
 	usec_t last, last_real, reported_at;
 	usec_t not_before;
 	uint32_t tries;
-	struct kube_call *call;
-	bool under_way;
-	bool renewed;   /* the note is newer than the one that was sent */
-	uint32_t asked; /* count in the request */
+	struct kube_call *call; /* under way */
+	bool renewed;           /* the note is newer than the one that was sent */
+	uint32_t asked;         /* count in the request */
 };
 
 /* New Events, and repeated ones of a pod, have to fit into every budget. A Warning with the same
@@ -78,9 +78,6 @@ static void entry_drop(struct entry **at)
 	free(e->pod.namespace);
 	free(e->pod.name);
 	free(e->pod.resource_version);
-	free(e->type);
-	free(e->reason);
-	free(e->action);
 	free(e->note);
 	free(e);
 }
@@ -129,11 +126,11 @@ static void remove_at(struct recorder *r, size_t i)
 
 static void remove_entry(struct recorder *r, const struct entry *e)
 {
-	for (size_t i = 0; i < r->count; i++)
-		if (r->entries[i] == e) {
-			remove_at(r, i);
-			return;
-		}
+	size_t i = 0;
+
+	while (r->entries[i] != e)
+		i++;
+	remove_at(r, i);
 }
 
 static uint64_t budget_key(enum budget_kind kind, const struct kube_pod *pod, const char *reason,
@@ -218,11 +215,10 @@ static struct entry *entry_new(struct recorder *r, const struct kube_pod *pod, c
 	e->pod.namespace = strdup(pod->namespace);
 	e->pod.name = strdup(pod->name);
 	e->pod.resource_version = strdup(pod->resource_version ? pod->resource_version : "");
-	e->type = strdup(type);
-	e->reason = strdup(reason);
-	e->action = strdup(action);
-	if (!e->pod.uid || !e->pod.namespace || !e->pod.name || !e->pod.resource_version ||
-	    !e->type || !e->reason || !e->action)
+	e->type = type;
+	e->reason = reason;
+	e->action = action;
+	if (!e->pod.uid || !e->pod.namespace || !e->pod.name || !e->pod.resource_version)
 		return NULL;
 	return STEAL(e);
 }
@@ -243,7 +239,7 @@ static bool make_room(struct recorder *r)
 	if (r->count < RECORDER_MAX)
 		return true;
 	for (size_t i = 0; i < r->count; i++)
-		if (!r->entries[i]->under_way &&
+		if (r->entries[i]->call == NULL &&
 		    (oldest == RECORDER_MAX || goes_first(r->entries[i], r->entries[oldest])))
 			oldest = i;
 	if (oldest == RECORDER_MAX)
@@ -259,7 +255,7 @@ void recorder_note(struct recorder *r, const struct kube_pod *pod, const char *t
 {
 	struct entry *e = recorder_find(r, pod, type, reason, action);
 	uint64_t keys[BUDGET_COUNT];
-	bool is_new = e == NULL || (now - e->last >= SERIES_OVER && !e->under_way);
+	bool is_new = e == NULL || (now - e->last >= SERIES_OVER && e->call == NULL);
 	char *text;
 
 	for (enum budget_kind k = 0; k < BUDGET_COUNT; k++)
@@ -286,7 +282,7 @@ void recorder_note(struct recorder *r, const struct kube_pod *pod, const char *t
 	if (text != NULL) {
 		free(e->note);
 		e->note = text;
-		e->renewed = e->reported > 0 || e->under_way;
+		e->renewed = e->reported > 0 || e->call != NULL;
 	}
 }
 
@@ -295,7 +291,7 @@ static usec_t due_at(const struct recorder *r, const struct entry *e)
 {
 	usec_t at;
 
-	if (e->under_way || e->reported >= e->count)
+	if (e->call != NULL || e->reported >= e->count)
 		return 0;
 	if (e->reported <= 1)
 		at = 1;
@@ -348,7 +344,7 @@ static void recorder_sweep(struct recorder *r, usec_t now)
 	for (size_t i = r->count; i-- > 0;) {
 		const struct entry *e = r->entries[i];
 
-		if (!e->under_way && e->reported >= e->count && now - e->last >= SERIES_OVER)
+		if (e->call == NULL && e->reported >= e->count && now - e->last >= SERIES_OVER)
 			remove_at(r, i);
 	}
 }
@@ -359,13 +355,11 @@ static void on_answer(void *arg, const struct kube_answer *a)
 	struct recorder *r = e->recorder;
 	struct kube_status status;
 	struct report_answer answer = reporter_classify(a, &status);
-	usec_t now, now_real;
+	usec_t now = r->options.clock(r->options.ctx);
 
-	e->under_way = false;
 	e->call = NULL;
-	r->options.clock(r->options.ctx, &now, &now_real);
 	if (r->answered != NULL)
-		r->answered(r->answered_ctx, &answer);
+		r->answered(r->answered_ctx, &answer, now);
 	if (answer.kind == REPORT_ANSWER_OK) {
 		e->reported = e->asked ? e->asked : 1;
 		e->reported_at = now;
@@ -426,7 +420,7 @@ int recorder_send(struct recorder *r, usec_t now, usec_t now_real)
 {
 	struct entry *e;
 	OWN(drop_free) char *body = NULL;
-	char namespace[200], name[900], path[1200];
+	char path[512];
 	struct kube_request request = {.path = path};
 	int ret;
 
@@ -439,22 +433,14 @@ int recorder_send(struct recorder *r, usec_t now, usec_t now_real)
 		e->not_before = add_sat(now, TRY_PAUSE);
 		return -ENOMEM;
 	}
-	if (kube_encode_segment(e->pod.namespace, namespace, sizeof namespace) < 0 ||
-	    kube_encode_segment(e->name, name, sizeof name) < 0) {
-		remove_entry(r, e);
-		return -EAGAIN;
-	}
 	request.method = e->asked ? "PATCH" : "POST";
 	request.content = e->asked ? KUBE_MERGE_PATCH : KUBE_JSON;
 	request.body = body;
-	snprintf(path, sizeof path, "/apis/events.k8s.io/v1/namespaces/%s/events%s%s", namespace,
-		 e->asked ? "/" : "", e->asked ? name : "");
-	e->under_way = true;
+	snprintf(path, sizeof path, "/apis/events.k8s.io/v1/namespaces/%s/events%s%s",
+		 e->pod.namespace, e->asked ? "/" : "", e->asked ? e->name : "");
 	ret = r->port.start(r->port.ctx, &request, on_answer, e, &e->call);
-	if (ret < 0) {
-		e->under_way = false;
+	if (ret < 0)
 		e->not_before = add_sat(now, TRY_PAUSE);
-	}
 	return ret;
 }
 
@@ -464,7 +450,7 @@ void recorder_forget(struct recorder *r, const char *uid)
 	for (size_t i = r->count; i-- > 0;) {
 		struct entry *e = r->entries[i];
 
-		if (strcmp(e->pod.uid, uid) == 0 && e->reported > 0 && !e->under_way)
+		if (strcmp(e->pod.uid, uid) == 0 && e->reported > 0 && e->call == NULL)
 			remove_at(r, i);
 	}
 }

@@ -20,18 +20,18 @@ struct recorder;
 struct recorder_options {
 	const char *instance; /* the node's name; copied */
 	void *ctx;
-	/* The time, for answers. */
-	void (*clock)(void *ctx, usec_t *ret_boot, usec_t *ret_real);
+	usec_t (*clock)(void *ctx); /* boottime */
 };
 
 /* Called for every answer, before it is acted upon. */
-typedef void recorder_answer_fn(void *ctx, const struct report_answer *answer);
+typedef void recorder_answer_fn(void *ctx, const struct report_answer *answer, usec_t now);
 
 int recorder_new(const struct kube_port *port, const struct recorder_options *o,
 		 struct recorder **ret);
 void recorder_free(struct recorder *r);
 void recorder_on_answer(struct recorder *r, recorder_answer_fn *fn, void *ctx);
-/* Notes an event; nothing is sent here. The pod's identity is copied. note: plain text. */
+/* Notes an event; nothing is sent here. The pod's identity and the note, plain text, are copied;
+ * type, reason and action are static. */
 void recorder_note(struct recorder *r, const struct kube_pod *pod, const char *type,
 		   const char *reason, const char *action, const char *note, usec_t now,
 		   usec_t now_real);

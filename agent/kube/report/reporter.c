@@ -16,7 +16,7 @@
 #define DISCOVER_SLOW  (60 * USEC_PER_SEC)
 /* Conflicts in a row that are tried again without a pause. */
 #define CONFLICTS_MAX 3
-#define PATH_SIZE     1600
+#define PATH_SIZE     512
 
 /* Requests of pods under way at a time, twice as many as one namespace may take; one while the
  * server is away. Leads have places of their own. */
@@ -31,8 +31,7 @@ enum right { RIGHT_RESIZE, RIGHT_STATUS, RIGHT_COUNT };
 
 /* A request to the API server. */
 struct flight {
-	struct kube_call *call;
-	bool under_way;
+	struct kube_call *call; /* NULL: none is under way */
 	bool lead;
 	bool in_turn; /* it waited for its turn; else it is a lead */
 };
@@ -57,9 +56,8 @@ struct pod_report {
 		      its annotation is still there */
 	/* One at a time, but for a lead: it does not wait for the annotation. */
 	struct flight resize, patch;
-	char *status; /* the annotation as the server has it; NULL: it has none */
-	char *asked;  /* the value in the request under way; NULL: its removal */
-	bool status_known;
+	char *status;         /* the annotation as the server has it; NULL: it has none */
+	char *asked;          /* the value in the request under way; NULL: its removal */
 	uint32_t status_seen; /* checksum of the annotation in the object seen last; 0: none */
 	bool hurry;
 	uint32_t conflicts;
@@ -82,11 +80,9 @@ struct reporter {
 	struct pod_report *first;
 	uint32_t turn;
 	bool offered;
-	bool offered_known;
 	usec_t discover_at;
 	usec_t discover_wait;
-	struct kube_call *discovery;
-	bool discovering;
+	struct kube_call *discovery; /* under way */
 	struct holds denied[RIGHT_COUNT];
 	usec_t missing[RIGHT_COUNT]; /* reported, and not held back after this; 0: it is not */
 	struct reporter_tally tally;
@@ -159,7 +155,7 @@ void reporter_forget(struct pod_report *t)
 /* Is a request of the pod under way? */
 static bool is_busy(const struct pod_report *t)
 {
-	return t->resize.under_way || t->patch.under_way;
+	return t->resize.call != NULL || t->patch.call != NULL;
 }
 
 /* --- refusals: kept for the annotation and explain, and reported to the daemon */
@@ -216,7 +212,7 @@ static void reporter_show_denied(struct pod_report *t, uint32_t changes, const c
 
 	reporter_set_refusal(t, text);
 	t->hurry = true;
-	if ((changes & REPORT_CHANGE_CONTESTED) && e->contested != NULL)
+	if (changes & REPORT_CHANGE_CONTESTED)
 		e->contested(e->ctx, t->pod, text);
 }
 
@@ -248,57 +244,48 @@ static void reporter_recall(struct pod_report *t, const struct report_facts *f, 
 		return;
 	free(t->refusal);
 	t->refusal = STEAL(text);
-	if (r->events.bounds != NULL)
-		r->events.bounds(r->events.ctx);
+	r->events.bounds(r->events.ctx);
 }
 
 /* --- the queries */
 
-/* NULL: the pod is unknown, or was not looked at yet. */
+/* Of a pod that is unknown, or was not looked at yet: one that nothing was ever sent of. */
 static const struct report_state *state_of(const struct pod_report *t)
 {
-	return t != NULL ? t->state : NULL;
+	static const struct report_state unseen;
+
+	return t != NULL && t->state != NULL ? t->state : &unseen;
 }
 
 bool reporter_expects(const struct pod_report *t)
 {
-	const struct report_state *s = state_of(t);
-
-	return s != NULL && report_expects(s);
+	return report_expects(state_of(t));
 }
 
 uint32_t reporter_foreign(const struct pod_report *t, size_t container)
 {
-	const struct report_state *s = state_of(t);
-
-	return s != NULL ? report_foreign(s, container) : 0;
+	return report_foreign(state_of(t), container);
 }
 
 bool reporter_pending(const struct pod_report *t)
 {
-	const struct report_state *s = state_of(t);
-
-	return s != NULL && report_pending(s);
+	return report_pending(state_of(t));
 }
 
 bool reporter_unsent(const struct pod_report *t)
 {
-	return t != NULL && (t->dirty || t->resize.under_way || t->patch.under_way || t->unsent ||
-			     t->slot.waits);
+	return t != NULL && (t->dirty || is_busy(t) || t->unsent || t->slot.waits);
 }
 
 uint64_t reporter_allows(const struct pod_report *t, size_t container, enum resource resource,
 			 usec_t now, usec_t *ret_until)
 {
-	const struct report_state *s = state_of(t);
-
-	*ret_until = 0;
-	return s == NULL ? LIMIT_MAX : report_allows(s, container, resource, now, ret_until);
+	return report_allows(state_of(t), container, resource, now, ret_until);
 }
 
 enum report_block reporter_block(const struct pod_report *t)
 {
-	return t == NULL || t->state == NULL ? REPORT_BLOCK_NONE : t->block;
+	return t != NULL ? t->block : REPORT_BLOCK_NONE;
 }
 
 const char *reporter_refusal(const struct pod_report *t)
@@ -308,29 +295,18 @@ const char *reporter_refusal(const struct pod_report *t)
 
 usec_t reporter_sent_at(const struct pod_report *t)
 {
-	const struct report_state *s = state_of(t);
-
-	return s != NULL ? s->sent_at : 0;
+	return state_of(t)->sent_at;
 }
 
 bool reporter_late(const struct pod_report *t, usec_t now)
 {
-	const struct report_state *s = state_of(t);
-
 	/* Not looked at yet, as after a restart: it may have been. */
-	return s == NULL || report_late(s, now);
+	return state_of(t)->seen_at == 0 || report_late(state_of(t), now);
 }
 
 usec_t reporter_infeasible_since(const struct pod_report *t)
 {
-	if (t == NULL || t->state == NULL)
-		return 0;
-	return sooner(t->state->infeasible_since, t->room_since);
-}
-
-const char *reporter_block_text(const struct pod_report *t)
-{
-	return t == NULL || t->state == NULL ? "" : report_block_name(t->block);
+	return t != NULL ? sooner(state_of(t)->infeasible_since, t->room_since) : 0;
 }
 
 usec_t reporter_ahead(const struct reporter *r, const struct kube_pod *pod, usec_t now)
@@ -369,7 +345,7 @@ bool reporter_retry(struct pod_report *t, usec_t now)
 	if (t == NULL || t->state == NULL || !report_retry(t->state, now))
 		return false;
 	reporter_set_refusal(t, NULL);
-	t->hurry = t->dirty = true;
+	reporter_hurry(t);
 	return true;
 }
 
@@ -382,9 +358,7 @@ bool reporter_ratifies(const struct reporter *r, const struct pod_report *t, use
 
 bool reporter_tries(const struct pod_report *t, usec_t now)
 {
-	const struct report_state *s = state_of(t);
-
-	return s != NULL && report_lead_tried(s, now);
+	return report_lead_tried(state_of(t), now);
 }
 
 /* Calls bounds() if what reporter_ratifies() says of the pod has changed. */
@@ -398,8 +372,7 @@ static void reporter_report_bounds(struct pod_report *t, usec_t now)
 		return;
 	t->unratified = unratified;
 	t->tried = tried;
-	if (e->bounds != NULL)
-		e->bounds(e->ctx);
+	e->bounds(e->ctx);
 }
 
 /* --- requests, and what their answers change */
@@ -462,37 +435,22 @@ static void health(struct reporter *r, const struct report_answer *a, bool in_tu
 		report_queue_failed(&r->queue, now);
 }
 
-static usec_t clock_of(struct reporter *r)
-{
-	usec_t now, now_real;
-
-	r->events.clock(r->events.ctx, &now, &now_real);
-	return now;
-}
-
-static void reporter_recorded(void *ctx, const struct report_answer *a)
+static void reporter_recorded(void *ctx, const struct report_answer *a, usec_t now)
 {
 	struct reporter *r = ctx;
 
 	if (a->kind != REPORT_ANSWER_SLOW_DOWN) /* Events only */
-		health(r, a, true, clock_of(r));
+		health(r, a, true, now);
 	r->events.wake(r->events.ctx);
 }
 
-static int path_of(const struct kube_pod *pod, const char *end, char *path)
+/* Nothing in a name is escaped: it is a DNS label or subdomain. */
+static void path_of(const struct kube_pod *pod, const char *end, char path[static PATH_SIZE])
 {
-	char namespace[400], name[800];
-	int r = kube_encode_segment(pod->namespace, namespace, sizeof namespace);
-
-	if (r >= 0)
-		r = kube_encode_segment(pod->name, name, sizeof name);
-	if (r < 0)
-		return r;
 	/* The server ends what the client is about to give up (REQUEST_MSEC), and says so. */
 	snprintf(path, PATH_SIZE,
-		 "/api/v1/namespaces/%s/pods/%s%s?timeout=29s&fieldManager=vscaled", namespace,
-		 name, end);
-	return 0;
+		 "/api/v1/namespaces/%s/pods/%s%s?timeout=29s&fieldManager=vscaled", pod->namespace,
+		 pod->name, end);
 }
 
 /* A pod whose requests fail leaves tokens to others. */
@@ -511,10 +469,8 @@ static int reporter_send_start(struct pod_report *t, const struct kube_request *
 	struct reporter *r = t->reporter;
 	int e;
 
-	f->under_way = true;
 	e = r->port.start(r->port.ctx, request, status ? on_status : on_resize, t, &f->call);
 	if (e < 0) {
-		f->under_way = false;
 		report_queue_failed(&r->queue, now);
 		return e;
 	}
@@ -525,20 +481,9 @@ static int reporter_send_start(struct pod_report *t, const struct kube_request *
 
 static void ended(struct pod_report *t, struct flight *f)
 {
-	f->under_way = false;
 	f->call = NULL;
 	t->dirty = true;
 	report_queue_release(&t->reporter->queue);
-}
-
-/* Gives the resize under way up. */
-static void reporter_abandon(struct pod_report *t, usec_t now)
-{
-	struct reporter *r = t->reporter;
-
-	reporter_cancel(r, &t->resize);
-	r->tally.answers[REPORT_ANSWER_FAILED]++;
-	report_abandoned(t->state, now);
 }
 
 /* A right is missing in the pod's namespace: nothing of the kind is sent there for a while. Said
@@ -558,6 +503,23 @@ static void forbidden(struct pod_report *t, enum right right, const char *what,
 	r->events.trouble(r->events.ctx, text);
 }
 
+/* Reads the newest facts into r->view, with those that the daemon does not know. False: nothing is
+ * to be reported of the pod, and what was is forgotten. */
+static bool fill_view(struct pod_report *t)
+{
+	struct reporter *r = t->reporter;
+	struct report_facts *f = &r->view.facts;
+
+	if (r->events.facts(r->events.ctx, t->pod, &r->view) < 0) {
+		reporter_reset(t);
+		return false;
+	}
+	t->space = text_hash(TEXT_HASH_FIRST, r->view.pod->namespace);
+	f->offered = r->offered;
+	f->forbidden_until = holds_until(&r->denied[RIGHT_RESIZE], t->space);
+	return true;
+}
+
 /* Fills r->answer with the facts of the pod in the answer. */
 static bool take_pod(struct reporter *r, const struct kube_answer *a, struct kube_pod **ret)
 {
@@ -574,7 +536,7 @@ static void on_resize(void *arg, const struct kube_answer *a)
 {
 	struct pod_report *t = arg;
 	struct reporter *r = t->reporter;
-	usec_t now = clock_of(r);
+	usec_t now = r->events.clock(r->events.ctx);
 	OWN(drop_kube_pod) struct kube_pod *pod = NULL;
 	struct kube_status status;
 	struct report_answer answer = reporter_classify(a, &status);
@@ -588,13 +550,9 @@ static void on_resize(void *arg, const struct kube_answer *a)
 		answer.kind = REPORT_ANSWER_UNSUPPORTED;
 		r->discover_at = now;
 	}
-	/* The facts of this pod that are not in the answer. */
-	if (r->events.facts(r->events.ctx, t->pod, &r->view) < 0) {
-		reporter_reset(t);
-		return;
-	}
-	/* Another number of containers came in between, and there was no memory for it. */
-	if (t->state == NULL)
+	/* The facts of this pod that are not in the answer. Another number of containers may have
+	 * come in between, and there was no memory for it. */
+	if (!fill_view(t) || t->state == NULL)
 		return;
 	if (answer.kind == REPORT_ANSWER_FORBIDDEN)
 		forbidden(t, RIGHT_RESIZE, "resizes are not allowed (pods/resize, verb patch)",
@@ -609,7 +567,7 @@ static void on_resize(void *arg, const struct kube_answer *a)
 	}
 	r->tally.answers[answer.kind]++;
 	t->failing = answer.kind == REPORT_ANSWER_FAILED && answer.server_works;
-	if (report_answer_undone(answer.kind) && r->events.unsent != NULL)
+	if (report_answer_undone(answer.kind))
 		r->events.unsent(r->events.ctx, t->pod);
 	changes = report_answered(&r->tuning, &r->node, t->state, &v->facts, &answer, now);
 	if (answer.kind == REPORT_ANSWER_UNSUPPORTED)
@@ -632,35 +590,26 @@ static int reporter_send_resize(struct pod_report *t, const struct report_decisi
 	char path[PATH_SIZE];
 	struct kube_request request = {
 		.method = "PATCH", .path = path, .body = body, .content = KUBE_STRATEGIC_PATCH};
-	int e = body ? path_of(r->view.pod, "/resize", path) : -ENOMEM;
+	int e;
 
-	if (e >= 0 && r->events.sending != NULL)
-		r->events.sending(r->events.ctx, t->pod, &d->patch);
-	if (e >= 0)
-		e = reporter_send_start(t, &request, false, d->urgency, now);
-	if (e >= 0) {
-		r->tally.sent++;
-		report_sent(t->state, &r->view.facts, &d->patch, now);
-		reporter_report_bounds(t, now);
-	}
-	return e;
-}
-
-static void status_written(struct pod_report *t, usec_t now)
-{
-	free(t->status);
-	t->status = STEAL(t->asked);
-	t->status_at = now;
-	t->hurry = false;
-	t->conflicts = 0;
-	allowed(t->reporter, RIGHT_STATUS, now);
+	if (body == NULL)
+		return -ENOMEM;
+	path_of(r->view.pod, "/resize", path);
+	r->events.sending(r->events.ctx, t->pod, &d->patch);
+	e = reporter_send_start(t, &request, false, d->urgency, now);
+	if (e < 0)
+		return e;
+	r->tally.sent++;
+	report_sent(t->state, &r->view.facts, &d->patch, now);
+	reporter_report_bounds(t, now);
+	return 0;
 }
 
 static void on_status(void *arg, const struct kube_answer *a)
 {
 	struct pod_report *t = arg;
 	struct reporter *r = t->reporter;
-	usec_t now = clock_of(r);
+	usec_t now = r->events.clock(r->events.ctx);
 	struct kube_status status;
 	struct report_answer answer = reporter_classify(a, &status);
 
@@ -669,7 +618,12 @@ static void on_status(void *arg, const struct kube_answer *a)
 	r->events.wake(r->events.ctx);
 	switch (answer.kind) {
 	case REPORT_ANSWER_OK:
-		status_written(t, now);
+		free(t->status);
+		t->status = STEAL(t->asked);
+		t->status_at = now;
+		t->hurry = false;
+		t->conflicts = 0;
+		allowed(r, RIGHT_STATUS, now);
 		return;
 	case REPORT_ANSWER_GONE:
 		reporter_reset(t);
@@ -698,27 +652,24 @@ static void on_status(void *arg, const struct kube_answer *a)
 static int reporter_send_status(struct pod_report *t, char *text, usec_t now)
 {
 	struct reporter *r = t->reporter;
-	OWN(drop_free) char *body = kube_encode_annotation(r->view.pod, "status", text);
+	OWN(drop_free) char *body = kube_encode_annotation(r->view.pod, text);
 	char path[PATH_SIZE];
 	struct kube_request request = {
 		.method = "PATCH", .path = path, .body = body, .content = KUBE_MERGE_PATCH};
-	int e = body ? path_of(r->view.pod, "", path) : -ENOMEM;
 
+	path_of(r->view.pod, "", path);
 	free(t->asked);
 	t->asked = text;
-	if (e >= 0)
-		e = reporter_send_start(t, &request, true, REPORT_ANNOTATION, now);
-	return e;
+	return body ? reporter_send_start(t, &request, true, REPORT_ANNOTATION, now) : -ENOMEM;
 }
 
 static void on_discovery(void *arg, const struct kube_answer *a)
 {
 	struct reporter *r = arg;
-	usec_t now = clock_of(r);
+	usec_t now = r->events.clock(r->events.ctx);
 	struct kube_decode_error err;
 	bool offered = r->offered;
 
-	r->discovering = false;
 	r->discovery = NULL;
 	r->discover_wait = MIN(MAX(2 * r->discover_wait, DISCOVER_RETRY), DISCOVER_SLOW);
 	r->discover_at = add_sat(now, r->discover_wait);
@@ -726,11 +677,9 @@ static void on_discovery(void *arg, const struct kube_answer *a)
 		r->discover_at = add_sat(now, DISCOVER_EVERY);
 		r->discover_wait = 0;
 		report_queue_healthy(&r->queue, now);
-		if (!r->offered_known || offered != r->offered)
-			for (struct pod_report *t = r->first; t != NULL; t = t->next)
-				t->dirty = true;
+		for (struct pod_report *t = r->first; t != NULL; t = t->next)
+			t->dirty |= offered != r->offered;
 		r->offered = offered;
-		r->offered_known = true;
 	}
 	r->events.wake(r->events.ctx);
 }
@@ -739,13 +688,10 @@ static void reporter_discover(struct reporter *r, usec_t now)
 {
 	struct kube_request request = {.method = "GET", .path = "/api/v1"};
 
-	if (r->discovering || now < r->discover_at)
+	if (r->discovery != NULL || now < r->discover_at)
 		return;
-	r->discovering = true;
-	if (r->port.start(r->port.ctx, &request, on_discovery, r, &r->discovery) < 0) {
-		r->discovering = false;
+	if (r->port.start(r->port.ctx, &request, on_discovery, r, &r->discovery) < 0)
 		r->discover_at = add_sat(now, DISCOVER_RETRY);
-	}
 }
 
 /* --- when the annotation is written; its text: status_annotation.c */
@@ -762,11 +708,9 @@ static void reporter_learn_status(struct pod_report *t, const struct kube_pod *p
 {
 	const char *have = kube_pod_annotation(pod, "status");
 	uint32_t seen = have != NULL ? crc32c(0, have, strlen(have)) | 1u : 0;
-	bool changed = seen != t->status_seen || !t->status_known;
 
-	if (t->patch.under_way || !changed)
+	if (t->patch.call != NULL || seen == t->status_seen)
 		return;
-	t->status_known = true;
 	t->status_seen = seen;
 	if (is_same(have, t->status))
 		return;
@@ -815,15 +759,7 @@ static char *reporter_status_due(struct pod_report *t, usec_t now, bool *ret_due
 
 /* --- the reporter */
 
-/* What the daemon does not know. */
-static void fill_rights(struct pod_report *t, struct reporter_view *v)
-{
-	t->space = text_hash(TEXT_HASH_FIRST, v->pod->namespace);
-	v->facts.offered = t->reporter->offered;
-	v->facts.forbidden_until = holds_until(&t->reporter->denied[RIGHT_RESIZE], t->space);
-}
-
-/* Reads the newest facts into r->view. False: nothing is reported of it. */
+/* Observes the newest facts. False: nothing is reported of the pod. */
 static bool reporter_check(struct pod_report *t, usec_t now)
 {
 	struct reporter *r = t->reporter;
@@ -832,11 +768,7 @@ static bool reporter_check(struct pod_report *t, usec_t now)
 	bool denied, first = t->state == NULL;
 	uint32_t changes;
 
-	if (r->events.facts(r->events.ctx, t->pod, v) < 0) {
-		reporter_reset(t);
-		return false;
-	}
-	if (v->facts.container_count > REPORT_CONTAINERS_MAX)
+	if (!fill_view(t) || v->facts.container_count > REPORT_CONTAINERS_MAX)
 		return false;
 	if (t->state != NULL && t->state->count != v->facts.container_count) {
 		free(t->state);
@@ -846,7 +778,6 @@ static bool reporter_check(struct pod_report *t, usec_t now)
 		t->state = report_state_new(v->facts.container_count);
 	if (t->state == NULL)
 		return false;
-	fill_rights(t, v);
 	reporter_learn_status(t, v->pod);
 	reporter_refusal_ends(t, &v->facts, now);
 	why = v->pod->resize_message ? v->pod->resize_message : "the kubelet cannot do the resize";
@@ -863,12 +794,7 @@ static bool reporter_check(struct pod_report *t, usec_t now)
 	if (report_lead_denied(t->state, now) && (!denied || (changes & REPORT_CHANGE_FOREIGN)))
 		reporter_show_denied(t, changes, why, now);
 	/* The callbacks may have changed the sources of the facts. */
-	if (changes != 0 && r->events.facts(r->events.ctx, t->pod, v) < 0) {
-		reporter_reset(t);
-		return false;
-	}
-	fill_rights(t, v);
-	return true;
+	return changes == 0 || fill_view(t);
 }
 
 int reporter_new(const struct kube_port *port, struct recorder *recorder,
@@ -876,7 +802,6 @@ int reporter_new(const struct kube_port *port, struct recorder *recorder,
 		 struct reporter **ret)
 {
 	struct reporter *r = calloc(1, sizeof *r);
-	usec_t now, now_real;
 
 	if (r == NULL)
 		return -ENOMEM;
@@ -885,10 +810,8 @@ int reporter_new(const struct kube_port *port, struct recorder *recorder,
 	r->options = *o;
 	r->tuning = o->tuning;
 	r->events = *events;
-	events->clock(events->ctx, &now, &now_real);
-	report_queue_init(&r->queue, &o->rate, o->seed, now);
-	if (recorder != NULL)
-		recorder_on_answer(recorder, reporter_recorded, r);
+	report_queue_init(&r->queue, &o->rate, o->seed, events->clock(events->ctx));
+	recorder_on_answer(recorder, reporter_recorded, r);
 	*ret = r;
 	return 0;
 }
@@ -901,8 +824,7 @@ void reporter_free(struct reporter *r)
 		reporter_forget(r->first);
 	if (r->discovery != NULL)
 		r->port.cancel(r->port.ctx, r->discovery);
-	if (r->recorder != NULL)
-		recorder_on_answer(r->recorder, NULL, NULL);
+	recorder_on_answer(r->recorder, NULL, NULL);
 	free(r);
 }
 
@@ -961,7 +883,7 @@ static void reporter_decide(struct pod_report *t, usec_t now, struct report_deci
 static bool lead_beside(struct pod_report *t, usec_t now, struct report_decision *d)
 {
 	reporter_decide(t, now, d);
-	if (t->resize.under_way)
+	if (t->resize.call != NULL)
 		return d->overtakes;
 	return d->send && d->urgency == REPORT_LEADS;
 }
@@ -1014,8 +936,10 @@ static void send_of(struct pod_report *t, usec_t now)
 	else if (!lead_beside(t, now, &d))
 		return;
 	/* Only now: until its turn the lead would wait as long as the request that it replaces. */
-	if (t->resize.under_way) {
-		reporter_abandon(t, now);
+	if (t->resize.call != NULL) {
+		reporter_cancel(r, &t->resize);
+		r->tally.answers[REPORT_ANSWER_FAILED]++;
+		report_abandoned(t->state, now);
 		reporter_decide(t, now, &d);
 	}
 	if (d.send) {
@@ -1037,8 +961,8 @@ static bool may_send(const struct reporter *r, const struct pod_report *for_pod,
 	size_t places = lead ? IN_FLIGHT_LEADS : r->queue.outage ? 1 : IN_FLIGHT_MAX, taken = 0;
 
 	for (const struct pod_report *t = r->first; t != NULL; t = t->next) {
-		size_t count = (t->resize.under_way && t->resize.lead == lead) +
-			       (t->patch.under_way && !lead);
+		size_t count = (t->resize.call != NULL && t->resize.lead == lead) +
+			       (t->patch.call != NULL && !lead);
 
 		/* A lead takes the place of the pod's own request. */
 		if (t != for_pod)
@@ -1052,7 +976,7 @@ static bool event_first(struct reporter *r, const struct report_slot *slot, usec
 {
 	bool turn;
 
-	if (r->recorder == NULL || !recorder_due(r->recorder, false, now))
+	if (!recorder_due(r->recorder, false, now))
 		return false;
 	if (slot == NULL)
 		return report_queue_opens_event(&r->queue, false, now) <= now;
@@ -1088,32 +1012,34 @@ static void send_all(struct reporter *r, usec_t now, usec_t now_real)
 	}
 }
 
-static bool is_due(usec_t at, usec_t now)
+/* When it is to be looked at; 0: when something changes. */
+static usec_t due_of(const struct pod_report *t, usec_t now)
 {
-	return at != 0 && at <= now;
+	if (t->dirty)
+		return now;
+	return is_busy(t) ? t->again : sooner(t->again, t->status_again);
 }
 
 void reporter_step(struct reporter *r, usec_t now, usec_t now_real)
 {
 	reporter_discover(r, now);
-	for (struct pod_report *t = r->first; t != NULL; t = t->next)
-		if (t->dirty || is_due(t->again, now) ||
-		    (!is_busy(t) && is_due(t->status_again, now)))
+	for (struct pod_report *t = r->first; t != NULL; t = t->next) {
+		usec_t due = due_of(t, now);
+
+		if (due != 0 && due <= now)
 			reporter_examine(t, now);
+	}
 	send_all(r, now, now_real);
 }
 
 usec_t reporter_due(const struct reporter *r, usec_t now)
 {
-	usec_t due = r->discovering ? 0 : MAX(r->discover_at, now);
+	usec_t due = r->discovery != NULL ? 0 : MAX(r->discover_at, now);
 
-	for (const struct pod_report *t = r->first; t != NULL; t = t->next) {
-		due = sooner(due, t->dirty ? now : t->again);
-		if (!is_busy(t) && !t->dirty)
-			due = sooner(due, t->status_again);
-	}
+	for (const struct pod_report *t = r->first; t != NULL; t = t->next)
+		due = sooner(due, due_of(t, now));
 	due = sooner(due, report_queue_due(&r->queue, now));
-	if (r->recorder != NULL && may_send(r, NULL, false)) {
+	if (may_send(r, NULL, false)) {
 		usec_t event = recorder_next(r->recorder, now);
 
 		if (event != 0)

@@ -45,23 +45,23 @@ struct reporter_events {
 	/* The kubelet may have written, or a cgroup does not hold what spec and checkpoint do: read
 	 * the cgroups, raise what is too low. */
 	void (*verify)(void *ctx, struct pod *pod);
-	/* Values are about to be written to the spec: to be recorded before. May be NULL. */
+	/* Values are about to be written to the spec: to be recorded before. */
 	void (*sending)(void *ctx, struct pod *pod, const struct report_patch *patch);
-	/* The answer proves that the request changed nothing. May be NULL. */
+	/* The answer proves that the request changed nothing. */
 	void (*unsent)(void *ctx, struct pod *pod);
 	void (*ratified)(void *ctx, struct pod *pod, uint64_t generation);
 	/* An external writer changed the spec: reporter_foreign(). */
 	void (*foreign)(void *ctx, struct pod *pod);
 	/* An external writer lowers memory limits of the pod again and again: from now on it is
-	 * answered seldom, and text says so. May be NULL. */
+	 * answered seldom, and text says so. */
 	void (*contested)(void *ctx, struct pod *pod, const char *text);
 	/* A failure that is not about one pod; called once per change. NULL: it is over. */
 	void (*trouble)(void *ctx, const char *text);
 	/* An answer arrived: reporter_due() may have changed. */
 	void (*wake)(void *ctx);
-	/* What reporter_ratifies() or reporter_tries() says of a pod has changed. May be NULL. */
+	/* What reporter_ratifies() or reporter_tries() says of a pod has changed. */
 	void (*bounds)(void *ctx);
-	void (*clock)(void *ctx, usec_t *ret_boot, usec_t *ret_real);
+	usec_t (*clock)(void *ctx); /* boottime */
 };
 
 struct reporter_options {
@@ -82,7 +82,7 @@ struct reporter;
 /* What the reporter keeps of one pod. */
 struct pod_report;
 
-/* recorder may be NULL: no Events. It must live as long as the reporter. */
+/* The recorder must live as long as the reporter. */
 int reporter_new(const struct kube_port *port, struct recorder *recorder,
 		 const struct reporter_options *o, const struct reporter_events *events,
 		 struct reporter **ret);
@@ -128,11 +128,8 @@ uint64_t reporter_allows(const struct pod_report *t, size_t container, enum reso
 bool reporter_ratifies(const struct reporter *r, const struct pod_report *t, usec_t now);
 /* Is a higher memory limit of this pod tried that was refused? report_lead_tried(). */
 bool reporter_tries(const struct pod_report *t, usec_t now);
-/* The state that reporter_block_text() puts into words; REPORT_BLOCK_NONE for one that was
- * not looked at yet. */
+/* Why nothing is sent now; REPORT_BLOCK_NONE for one that was not looked at yet. */
 enum report_block reporter_block(const struct pod_report *t);
-/* Why nothing is sent now, for explain; "" for one that was not looked at yet. */
-const char *reporter_block_text(const struct pod_report *t);
 /* Since when the kubelet has had no room for a resize of the pod (boottime); 0: it has. */
 usec_t reporter_infeasible_since(const struct pod_report *t);
 /* The node has room for what the kubelet had deferred: it is sent again. False: nothing waits. */

@@ -5,7 +5,6 @@
 #include "agent/kube/report/reporter.h"
 #include "agent/kube/report/reporter_answer.h"
 #include "policy/base/base.h"
-#include "policy/base/quantity.h"
 #include <cjson/cJSON.h>
 #include <string.h>
 
@@ -14,17 +13,6 @@
 /* A recommendation that has moved by less is not written again. */
 #define STATUS_APART_PERMILLE 100
 
-static bool add_amount(cJSON *o, const char *key, size_t r, uint64_t amount)
-{
-	char text[QUANTITY_TEXT_SIZE];
-
-	if (r == RESOURCE_CPU)
-		quantity_format_cpu(amount, text, sizeof text);
-	else
-		quantity_format_bytes(amount, text, sizeof text);
-	return cJSON_AddStringToObject(o, key, text) != NULL;
-}
-
 static bool has_request_changed(const struct report_resource *x)
 {
 	return x->original_request != 0 && x->spec_request != x->original_request;
@@ -32,19 +20,19 @@ static bool has_request_changed(const struct report_resource *x)
 
 /* {"original":"500m","limit":"900m","target":"850m"}, without a limit {"originalRequest":"100m"};
  * requests only where vscaled changed them. */
-static bool add_resource(cJSON *container, const struct reporter_view *v, size_t i, size_t r)
+static bool add_resource(cJSON *container, const struct reporter_view *v, size_t i, enum resource r)
 {
 	const struct report_resource *x = &v->containers[i].resource[r];
 	cJSON *o = cJSON_AddObjectToObject(container, resource_names[r]);
 	bool ok = o != NULL;
 
 	if (ok && x->spec_limit != LIMIT_MAX)
-		ok = add_amount(o, "original", r, x->original_limit) &&
-		     add_amount(o, "limit", r, x->held);
+		ok = kube_add_amount(o, "original", r, x->original_limit) &&
+		     kube_add_amount(o, "limit", r, x->held);
 	if (ok && has_request_changed(x))
-		ok = add_amount(o, "originalRequest", r, x->original_request);
+		ok = kube_add_amount(o, "originalRequest", r, x->original_request);
 	if (ok && v->target[i][r] != 0)
-		ok = add_amount(o, "target", r, v->target[i][r]);
+		ok = kube_add_amount(o, "target", r, v->target[i][r]);
 	return ok;
 }
 
@@ -57,7 +45,7 @@ static bool add_containers(cJSON *root, const struct reporter_view *v)
 		const struct report_resource *x = v->containers[i].resource;
 		cJSON *c = NULL;
 
-		for (size_t r = 0; ok && r < RESOURCE_COUNT; r++) {
+		for (enum resource r = 0; ok && r < RESOURCE_COUNT; r++) {
 			if (!x[r].managed ||
 			    (x[r].spec_limit == LIMIT_MAX && !has_request_changed(&x[r])))
 				continue;
@@ -67,13 +55,6 @@ static bool add_containers(cJSON *root, const struct reporter_view *v)
 		}
 	}
 	return ok;
-}
-
-static bool add_time(cJSON *root, const char *key, usec_t at_real)
-{
-	char text[TIME_TEXT_SIZE];
-
-	return cJSON_AddStringToObject(root, key, time_text(at_real, 0, text)) != NULL;
 }
 
 /* Cut until it is short enough; the other members hold the originals and stay. */
@@ -88,24 +69,16 @@ static char *print_short(cJSON *root)
 	return text;
 }
 
-static bool add_recommendations(cJSON *root, const struct reporter_view *v)
-{
-	bool ok = true;
-
-	for (size_t i = 0; ok && i < v->facts.container_count; i++)
-		ok = kube_published_add(root, v->pod->containers[i].name, &v->published[i]);
-	return ok;
-}
-
 char *reporter_status_text(const struct reporter_view *v, uint64_t ratified, const char *refusal)
 {
 	OWN(drop_json) cJSON *root = cJSON_CreateObject();
-	char cut[REFUSAL_MAX + 1];
+	char cut[REFUSAL_MAX + 1], at[TIME_TEXT_SIZE];
 	bool ok = root != NULL && cJSON_AddStringToObject(root, "mode", v->mode) != NULL;
 
 	ok = ok && add_containers(root, v);
 	if (ok && v->changed_real != 0)
-		ok = add_time(root, "changed", v->changed_real);
+		ok = cJSON_AddStringToObject(root, "changed", time_text(v->changed_real, 0, at)) !=
+		     NULL;
 	if (ok && ratified != 0)
 		ok = cJSON_AddNumberToObject(root, "ratifiedGeneration", (double)ratified) != NULL;
 	if (ok && v->invalid != NULL)
@@ -114,7 +87,8 @@ char *reporter_status_text(const struct reporter_view *v, uint64_t ratified, con
 		escape_copy(refusal, cut, sizeof cut);
 		ok = cJSON_AddStringToObject(root, "refused", cut) != NULL;
 	}
-	ok = ok && add_recommendations(root, v);
+	for (size_t i = 0; ok && i < v->facts.container_count; i++)
+		ok = kube_published_add(root, v->pod->containers[i].name, &v->published[i]);
 	return ok ? print_short(root) : NULL;
 }
 
@@ -214,24 +188,6 @@ static void fill_resource(const struct kube_container *c, size_t r, struct repor
 	x->original_request = x->spec_request;
 }
 
-/* The message of a pending resize comes before that of an error. */
-static uint32_t condition_resources(const struct kube_pod *pod)
-{
-	if (pod->resize_message == NULL)
-		return 0;
-	return reporter_resources_named(pod->resize_message);
-}
-
-/* Ephemeral containers come and go at the end: the others keep their places. */
-static size_t lasting(const struct kube_pod *pod)
-{
-	size_t n = pod->container_count;
-
-	while (n > 0 && pod->containers[n - 1].kind == CONTAINER_EPHEMERAL)
-		n--;
-	return n;
-}
-
 /* The runtime's record against the spec. CPU requests come back from shares, a millicore off. */
 static bool is_echoed(const struct kube_container *c)
 {
@@ -251,21 +207,24 @@ static bool is_echoed(const struct kube_container *c)
 
 void reporter_fill(const struct kube_pod *pod, struct reporter_view *view)
 {
-	size_t n = lasting(pod);
+	/* That of a pending resize comes before that of an error. */
+	const char *message = pod->resize_message != NULL ? pod->resize_message : "";
+	size_t n = pod->container_count;
 
+	/* Ephemeral containers come and go at the end: the others keep their places. */
+	while (n > 0 && pod->containers[n - 1].kind == CONTAINER_EPHEMERAL)
+		n--;
 	view->pod = pod;
 	view->facts.generation = pod->generation;
 	view->facts.observed_generation = pod->observed_generation;
 	view->facts.pending_deferred = pod->pending == RESIZE_DEFERRED;
 	view->facts.pending_infeasible = pod->pending == RESIZE_INFEASIBLE;
-	view->facts.no_room = pod->resize_message != NULL &&
-			      strstr(pod->resize_message, "t have enough ") != NULL;
+	view->facts.no_room = strstr(message, "t have enough ") != NULL;
 	view->facts.in_progress = pod->progress != RESIZE_IDLE;
 	view->facts.progress_error = pod->progress == RESIZE_ERROR;
-	view->facts.condition_resources = condition_resources(pod);
+	view->facts.condition_resources = reporter_resources_named(message);
 	view->facts.guaranteed = pod->qos == QOS_GUARANTEED;
-	view->facts.ours =
-		pod->resize_manager != NULL && strcmp(pod->resize_manager, "vscaled") == 0;
+	view->facts.ours = pod->resize_newest_ours;
 	view->facts.echoed = true;
 	view->facts.containers = view->containers;
 	/* More than a report has room for: nothing is reported of the pod. */
