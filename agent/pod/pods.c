@@ -407,8 +407,8 @@ void pods_gone(struct pods *pods, const char *uid)
 		p->life.listed = p->life.sized = false;
 	if (p != NULL && p->spec != NULL)
 		pod_drop(p, true);
-	else
-		persist_forget_pod(pods->records, uid);
+	/* Containers that have ended are not in the table of units. */
+	persist_forget_pod(pods->records, uid);
 }
 
 void pods_seen(struct pods *pods, const char *uid)

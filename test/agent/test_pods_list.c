@@ -232,8 +232,9 @@ static void test_lacking_and_gone(bool restart)
 	rig_close(&r);
 }
 
-/* DELETED is the API server's word, for a record alone as well. */
-static void test_lacking_and_deleted(bool restart)
+/* DELETED is the API server's word, for a record alone as well, and for one of a pod that had ended
+ * before this daemon saw it. */
+static void test_lacking_and_deleted(bool restart, bool ended)
 {
 	struct rig r;
 	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
@@ -243,8 +244,8 @@ static void test_lacking_and_deleted(bool restart)
 		rig_stop(&r);
 		CHECK_EQ(rig_start(&r), 0);
 	}
-	pods_list_begin(&r.daemon->pods);
-	pods_list_end(&r.daemon->pods, true);
+	p->phase = "Succeeded";
+	list_of(&r, ended ? p : NULL);
 	CHECK_EQ(r.daemon->records.baselines.count, 3);
 	pods_gone(&r.daemon->pods, p->uid);
 	CHECK_EQ(r.daemon->pods.count, 0);
@@ -268,7 +269,8 @@ int main(void)
 	test_list_has_a_namesake();
 	for (int restart = 0; restart < 2; restart++) {
 		test_lacking_and_gone(restart);
-		test_lacking_and_deleted(restart);
+		test_lacking_and_deleted(restart, false);
 	}
+	test_lacking_and_deleted(true, true);
 	return check_result();
 }
