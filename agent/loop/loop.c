@@ -275,6 +275,9 @@ void reload_config(struct reload *reload)
 			log_start(d);
 		histories_follow(d);
 		units_apply_rules(&d->units);
+		/* Units that are not in the table may be named no longer. */
+		reload->hand_back->strays_reported = false;
+		reload->hand_back->strays_at = 0;
 	}
 	sd_notify(0, "READY=1");
 }
@@ -655,6 +658,7 @@ static struct loop *loop_alloc(const struct loop_options *o)
 	};
 	l->folders.lock = (struct lock)LOCK_NONE;
 	l->reload.daemon = d;
+	l->reload.hand_back = &l->hand_back;
 	l->hand_back.units = &d->units;
 	l->serve = (struct serve){.units = &d->units,
 				  .pods = &d->pods,

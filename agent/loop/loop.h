@@ -61,6 +61,7 @@ struct config_watch;
 
 struct reload {
 	struct daemon *daemon;
+	struct hand_back *hand_back;
 	struct config_source source;
 	struct config_watch *watch;
 };

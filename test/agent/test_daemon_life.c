@@ -216,15 +216,26 @@ static void test_leaves_and_comes_back(void)
 	rig_close(&r);
 }
 
-static void test_dropped_while_down(void)
+/* The configuration drops it while the daemon is stopped, or by a reload while it has not run since
+ * the daemon started. */
+static void test_dropped_while_down(bool reload)
 {
 	struct rig r;
 	struct rig_unit *u = raised(&r, rig_config("  - match: a.service\n"));
 
+	if (reload)
+		rig_unit_stop(&r, u);
 	rig_stop(&r);
-	rig_write_config(&r, rig_config("  - match: z.service\n"));
+	if (!reload)
+		rig_write_config(&r, rig_config("  - match: z.service\n"));
 	CHECK_EQ(rig_start(&r), 0);
-	rig_run(&r, 15, step_busy);
+	rig_run(&r, 15, reload ? NULL : step_busy);
+	if (reload) {
+		CHECK_EQ(r.daemon->records.baselines.count, 1);
+		rig_reload(&r, rig_config("  - match: z.service\n"));
+		rig_run(&r, 2, NULL);
+		rig_unit_start(&r, u);
+	}
 	CHECK(holds(&r, u, 200, 64 * MIB));
 	CHECK_EQ(r.daemon->records.baselines.count, 0);
 	rig_close(&r);
@@ -433,7 +444,8 @@ int main(void)
 	test_resources_narrowed();
 	test_narrowed_in_a_trial();
 	test_leaves_and_comes_back();
-	test_dropped_while_down();
+	test_dropped_while_down(false);
+	test_dropped_while_down(true);
 	test_pause();
 	test_resume_takes_over();
 	test_restore_and_resume();
