@@ -128,28 +128,30 @@ static int collect(void *arg, struct kube_pod *pod)
 	return 0;
 }
 
-/* token: for the next list; "": none is needed. */
-static void take_list(struct cluster_kin *k, const struct kube_answer *a,
-		      char token[static TOKEN_MAX])
+/* token: for the next list; "": none is needed. < 0: it cannot be read. */
+static int take_list(struct cluster_kin *k, const struct kube_answer *a,
+		     char token[static TOKEN_MAX])
 {
 	OWN(drop_free) struct collected *all = calloc(1, sizeof *all);
 	struct kube_decode_error err;
 	char version[128];
 	bool any = false;
 	size_t bad;
+	int r;
 
 	if (all == NULL)
-		return;
+		return -ENOMEM;
 	all->kin = k;
-	if (kube_decode_pods(a->body, a->len, collect, all, version, sizeof version, &bad, &err) <
-	    0)
-		return;
+	r = kube_decode_pods(a->body, a->len, collect, all, version, sizeof version, &bad, &err);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < k->container_count; i++) {
 		any |= all->counts[i] > 0;
 		prior_merge(all->pods[i], all->counts[i], &k->containers[i].prior);
 	}
 	if (!any && kube_decode_continue(a->body, a->len, token, TOKEN_MAX, &err) < 0)
 		token[0] = '\0';
+	return 0;
 }
 
 static void ask(struct cluster_kin *k, const char *token);
@@ -165,13 +167,13 @@ static void on_answer(void *arg, const struct kube_answer *a)
 
 	k->call = NULL;
 	daemon_wake(wake);
+	if (a->error == 0 && a->status == 200)
+		again = take_list(k, a, token) < 0;
 	if (again) {
 		k->ask_at = wake->now + MAX(a->retry_after_usec, RETRY_USEC);
 		k->lists = 0;
 		return;
 	}
-	if (a->status == 200)
-		take_list(k, a, token);
 	if (token[0] != '\0' && ++k->lists < LISTS_MAX) {
 		ask(k, token);
 		return;

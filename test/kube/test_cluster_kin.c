@@ -204,13 +204,13 @@ static void test_greedy(const char *annotations, uint64_t milli)
 	crig_close(&c);
 }
 
-/* A failed list is requested again a minute later; sizing does not wait for it. */
-static void test_fails(void)
+/* A list that failed, or cannot be read, is requested again a minute later; nothing waits. */
+static void test_fails(const char *fault)
 {
 	open_rig();
 	begin_new(MODE("Auto"));
 	add_sized_kin("web-old", OWNER("ReplicaSet", "web-aaa"), LABELS("aaa"), 250, 96 * MIB);
-	crig_fault(&c, "503", "\"match\":\"labelSelector\",\"count\":1");
+	crig_fault(&c, fault, "\"match\":\"labelSelector\",\"count\":1");
 	crig_start(&c);
 	CHECK(crig_until(&c, 120, burn_50, has_asked));
 	rig_run(&c.rig, 20, burn_50);
@@ -378,7 +378,8 @@ int main(void)
 	test_greedy(MODE("Auto"), 2000);
 	test_greedy(NO_MAXIMUM("Auto"), 0);
 	test_starving(NO_MAXIMUM("Initial"));
-	test_fails();
+	test_fails("503");
+	test_fails("garbage");
 	test_many();
 	test_described();
 	test_publishes(MODE("Off"));
