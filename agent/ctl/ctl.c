@@ -592,11 +592,7 @@ int ctl_main(struct ctl *c, int argc, char **argv)
 
 	if (r != CTL_OK)
 		return r;
-	if (c->help)
-		return print_help(c, k);
-	if (c->version)
-		return ctl_version(c);
-	r = run_configured(c, k);
+	r = c->help ? print_help(c, k) : c->version ? ctl_version(c) : run_configured(c, k);
 	if (fflush(c->out) != 0 && r == CTL_OK)
 		return ctl_fail(c, CTL_ERROR, NULL, "the output could not be written: %s",
 				strerror(errno));

@@ -254,6 +254,15 @@ static void test_options(const char *man, const char *shell)
 	}
 	CHECK(options >= 10);
 	free(help);
+	/* A full disk is no success, whatever was asked for. */
+	for (size_t i = 0; i < 3; i++) {
+		argv[1] = (char *[]){"help", "--help", "--version"}[i];
+		ctl_default(&c, ctl_commands);
+		c.config = "/nonexistent";
+		c.out = fopen("/dev/full", "we");
+		CHECK_EQ(ctl_main(&c, 2, argv), CTL_ERROR);
+		fclose(c.out);
+	}
 }
 
 int main(void)
