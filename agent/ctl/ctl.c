@@ -137,8 +137,8 @@ static void print_handed_back(const struct ctl *c, const struct config *config)
 int ctl_config_check(const struct ctl *c)
 {
 	const char *path = c->argument_count > 0 ? c->arguments[0] : c->config;
-	struct config_errors *errors = calloc(1, sizeof(*errors));
-	struct config config;
+	OWN(drop_free) struct config_errors *errors = calloc(1, sizeof(*errors));
+	OWN(config_free) struct config config = {0};
 	int r;
 
 	if (!errors)
@@ -150,7 +150,6 @@ int ctl_config_check(const struct ctl *c)
 		fprintf(c->err, "%s: %zu more errors\n", path, errors->dropped);
 	if (r < 0 && errors->count == 0)
 		ctl_fail(c, CTL_ERROR, NULL, "%s cannot be loaded", path);
-	free(errors);
 	if (r < 0)
 		return CTL_ERROR;
 	fprintf(c->out, "%s is valid; it names units in %zu rules", path, config.unit_count);
@@ -158,7 +157,6 @@ int ctl_config_check(const struct ctl *c)
 		fprintf(c->out, " and pods in %zu", config.pod_rule_count);
 	fputc('\n', c->out);
 	print_handed_back(c, &config);
-	config_free(&config);
 	return CTL_OK;
 }
 
@@ -530,10 +528,9 @@ static const char *misuse(const struct ctl *c, const struct ctl_command *k, unsi
  * ignored: the running daemon has an older one, and a restore must work nevertheless. */
 static int load_config(const struct ctl *c, struct config *ret)
 {
-	struct config_errors *errors = calloc(1, sizeof(*errors));
+	OWN(drop_free) struct config_errors *errors = calloc(1, sizeof(*errors));
 	int r = errors ? config_load_file(c->config, ret, errors) : -ENOMEM;
 
-	free(errors);
 	if (r == 0)
 		return 0;
 	r = config_default(ret);
@@ -544,7 +541,7 @@ static int load_config(const struct ctl *c, struct config *ret)
 
 static int run_configured(const struct ctl *given, const struct ctl_command *k)
 {
-	struct config config = {0};
+	OWN(config_free) struct config config = {0};
 	struct ctl c = *given;
 	int r = load_config(given, &config);
 
@@ -554,9 +551,7 @@ static int run_configured(const struct ctl *given, const struct ctl_command *k)
 	c.state_directory = c.state_directory ?: config.paths.state_dir;
 	c.runtime_directory = c.runtime_directory ?: config.paths.runtime_dir;
 	c.tuning = &config.tuning;
-	r = k->run(&c);
-	config_free(&config);
-	return r;
+	return k->run(&c);
 }
 
 int ctl_parse(struct ctl *c, int argc, char **argv, const struct ctl_command **ret)

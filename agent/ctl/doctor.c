@@ -260,26 +260,17 @@ static enum finding check_state(const struct doctor *d, char *text)
 static enum finding check_config(const struct doctor *d, char *text)
 {
 	const char *path = d->ctl->config;
-	struct config_errors *errors = calloc(1, sizeof(*errors));
-	enum finding f = FINDING_OK;
-	struct config config;
+	OWN(drop_free) struct config_errors *errors = calloc(1, sizeof(*errors));
+	OWN(config_free) struct config config = {0};
 	int r = errors ? annotation_load_config(path, &config, errors) : -ENOMEM;
 
-	if (r < 0) {
-		snprintf(text, DOCTOR_TEXT_MAX, "%s",
-			 errors && errors->count ? errors->text[0] : strerror(-r));
-		free(errors);
-		return FINDING_WARN;
-	}
-	snprintf(text, DOCTOR_TEXT_MAX, "%.150s is valid and names units in %zu rules", path,
-		 config.unit_count);
-	if (config.unit_count == 0 && !d->cluster.wanted) {
-		snprintf(text, DOCTOR_TEXT_MAX, "%.150s is valid, but names no units", path);
-		f = FINDING_WARN;
-	}
-	config_free(&config);
-	free(errors);
-	return f;
+	if (r < 0)
+		return say(text, FINDING_WARN, "%s",
+			   errors && errors->count ? errors->text[0] : strerror(-r));
+	if (config.unit_count == 0 && !d->cluster.wanted)
+		return say(text, FINDING_WARN, "%.150s is valid, but names no units", path);
+	return say(text, FINDING_OK, "%.150s is valid and names units in %zu rules", path,
+		   config.unit_count);
 }
 
 /* Programs that write limits of cgroups themselves. */
@@ -582,7 +573,7 @@ static enum finding check_kube_rights(const struct doctor *d, char *text)
 		bool allowed = false;
 		int e;
 
-		if ((r->where == RIGHT_NAMESPACES && !d->namespaces) ||
+		if ((r->where == RIGHT_NAMESPACES && !d->config.kubernetes.namespace_annotations) ||
 		    (r->where == RIGHT_SIZING && d->observes))
 			continue;
 		e = cluster_may(&d->cluster, r->verb, r->group, r->resource, r->subresource,
@@ -629,7 +620,7 @@ struct census {
 /* As configured; where it has no pod's cgroup, where the agent would find one. */
 static void find_prefix(const struct doctor *d, int root, char ret[static KUBEPODS_PATH_MAX])
 {
-	snprintf(ret, KUBEPODS_PATH_MAX, "%s", d->cgroup_prefix ? d->cgroup_prefix : "");
+	snprintf(ret, KUBEPODS_PATH_MAX, "%s", d->config.kubernetes.cgroup_prefix ?: "");
 	if (!kubepods_any_pod(root, ret))
 		kubepods_search(root, NULL, ret, KUBEPODS_PATH_MAX);
 }
@@ -822,29 +813,22 @@ static void print_sum(const struct doctor *d, const unsigned *counts)
 /* Finds the cluster by the configuration or the defaults; then queries the API server. */
 static void check_cluster(struct doctor *d)
 {
-	struct config_errors *errors = calloc(1, sizeof(*errors));
-	struct config config = {0};
+	OWN(drop_free) struct config_errors *errors = calloc(1, sizeof(*errors));
+	struct config *config = &d->config;
 	char said[DOCTOR_TEXT_MAX];
 	bool pods_only, off;
 
-	if (!errors || (config_load_file(d->ctl->config, &config, errors) < 0 &&
-			config_default(&config) < 0)) {
-		free(errors);
+	if (!errors ||
+	    (config_load_file(d->ctl->config, config, errors) < 0 && config_default(config) < 0))
 		return;
-	}
-	free(errors);
-	cluster_open(&config.kubernetes, &d->cluster);
-	if (config.kubernetes.cgroup_prefix)
-		d->cgroup_prefix = strdup(config.kubernetes.cgroup_prefix);
-	d->node = config_node_name(&config.kubernetes);
-	d->namespaces = config.kubernetes.namespace_annotations;
-	pods_only = d->cluster.wanted && config.unit_count == 0;
-	off = pods_only && config.kubernetes.highest_mode == MODE_OFF;
+	cluster_open(&config->kubernetes, &d->cluster);
+	d->node = config_node_name(&config->kubernetes);
+	pods_only = d->cluster.wanted && config->unit_count == 0;
+	off = pods_only && config->kubernetes.highest_mode == MODE_OFF;
 	d->observes = off && has_tree(d) && !d->host.writable;
 	d->systemd_optional =
 		off || (pods_only && doctor_check(d, "cgroup-driver", said) == FINDING_OK &&
 			strstr(said, "cgroupfs driver") != NULL);
-	config_free(&config);
 }
 
 int doctor_run(struct doctor *d)
@@ -877,8 +861,7 @@ int doctor_run(struct doctor *d)
 	kube_config_free(&d->cluster.config);
 	sd_event_unref(d->cluster.event);
 	d->cluster = (struct doctor_cluster){0};
-	free(d->cgroup_prefix);
-	d->cgroup_prefix = NULL;
+	config_free(&d->config);
 	free(d->node);
 	d->node = NULL;
 	return counts[FINDING_MISSING] > 0 ? CTL_ERROR : CTL_OK;

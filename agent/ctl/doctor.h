@@ -2,6 +2,7 @@
 /* Checks what vscaled needs of a host; works without the daemon. */
 #pragma once
 
+#include "agent/config/config.h"
 #include "agent/ctl/ctl.h"
 #include "agent/kube/client/client.h"
 #include "agent/kube/model/decode.h"
@@ -44,9 +45,8 @@ struct doctor {
 	struct cg_host host;
 	int host_error;
 	struct doctor_cluster cluster;
-	char *cgroup_prefix;   /* of the kubelet; NULL: none */
+	struct config config;  /* as in its file, or the defaults */
 	char *node;            /* the node whose pods are managed; NULL: not known */
-	bool namespaces;       /* their annotations are defaults of pods */
 	bool observes;         /* no limit is to be written here, and none can be */
 	bool systemd_optional; /* only pods are managed, and systemd holds no limits of them */
 };
