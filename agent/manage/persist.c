@@ -177,14 +177,6 @@ static void baselines_failed(struct records *records, int error)
 		 strerror(-error));
 }
 
-static int give_baselines(struct records *r)
-{
-	struct save save = {.files = {&baseline_state, &baseline_copy}};
-	int error = baseline_encode(&r->baselines, &save.body, &save.len);
-
-	return error < 0 ? error : saver_put(&r->saver, SAVE_ORIGINALS, r->dir, &save);
-}
-
 /* On a node that is not supported nothing was loaded: the file is all there is. */
 static bool may_save(const struct records *r)
 {
@@ -216,6 +208,7 @@ static void keep_lift(struct records *r)
 
 void persist_baselines(struct records *records)
 {
+	struct save save = {.files = {&baseline_state, &baseline_copy}};
 	int r;
 
 	if (!may_save(records))
@@ -230,7 +223,9 @@ void persist_baselines(struct records *records)
 	if (!persist_is_dirty(records))
 		return;
 	if (r == 0)
-		r = give_baselines(records);
+		r = baseline_encode(&records->baselines, &save.body, &save.len);
+	if (r == 0)
+		r = saver_put(&records->saver, SAVE_ORIGINALS, records->dir, &save);
 	if (r < 0) {
 		baselines_failed(records, r);
 		return;

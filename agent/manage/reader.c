@@ -118,15 +118,6 @@ void reader_stop(struct reader *r)
 	r->passed = false;
 }
 
-/* BPF worked before, and the kernel refuses it now: the files are read. */
-static void give_up(struct reader *r, int error)
-{
-	reader_stop(r);
-	snprintf(r->detail, sizeof r->detail, "%u passes failed: %s", r->failures,
-		 strerror(-error));
-	report_choice(r, true);
-}
-
 /* --- reading --- */
 
 static uint32_t slot_for(struct cg_scan *s, uint64_t id)
@@ -181,8 +172,13 @@ void reader_begin(struct reader *r, enum reader_clock clock)
 	error = cg_scan_pass(r->scan, want);
 	r->passed = error == 0;
 	r->failures = error == 0 ? 0 : r->failures + 1;
-	if (r->failures == FAILURES_MAX)
-		give_up(r, error);
+	if (r->failures < FAILURES_MAX)
+		return;
+	/* BPF worked before, and the kernel refuses it now: the files are read. */
+	reader_stop(r);
+	snprintf(r->detail, sizeof r->detail, "%u passes failed: %s", r->failures,
+		 strerror(-error));
+	report_choice(r, true);
 }
 
 void reader_end(struct reader *r)

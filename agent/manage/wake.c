@@ -20,15 +20,6 @@ usec_t daemon_clock(void)
 	return clock_usec(CLOCK_MONOTONIC);
 }
 
-/* Shifts every record's time by the step of a wall clock that was set: ages stay. */
-static void follow_clock_step(struct wakeup *w, int64_t step)
-{
-	UNITS_FOREACH (m, w->units)
-		control_shift_clock(&m->control, step);
-	w->offset_usec += step;
-	event_tell(EVENT_CLOCK_JUMPED, .span_usec = step);
-}
-
 void daemon_host_clock(void *, usec_t *ret_boot, usec_t *ret_real)
 {
 	*ret_boot = clock_usec(CLOCK_BOOTTIME);
@@ -63,8 +54,13 @@ void daemon_wake(struct wakeup *w)
 	}
 	step = (int64_t)(real - boot) - w->offset_usec;
 	w->now = MAX(boot, w->now);
-	if (step > (int64_t)CLOCK_STEP_USEC || step < -(int64_t)CLOCK_STEP_USEC)
-		follow_clock_step(w, step);
+	if (step > (int64_t)CLOCK_STEP_USEC || step < -(int64_t)CLOCK_STEP_USEC) {
+		/* Shifts every record's time: ages stay. */
+		UNITS_FOREACH (m, w->units)
+			control_shift_clock(&m->control, step);
+		w->offset_usec += step;
+		event_tell(EVENT_CLOCK_JUMPED, .span_usec = step);
+	}
 	w->now_real = (usec_t)((int64_t)w->now + w->offset_usec);
 	w->wall_now = real;
 	w->count++;

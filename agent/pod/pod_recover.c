@@ -17,15 +17,6 @@
 
 #define CPU_PERIOD_USEC 100000ULL
 
-static void report_unknown(struct managed *m)
-{
-	const char *why = state_rows[STATE_ORIGINALS_UNKNOWN].text;
-
-	event_tell(EVENT_ORIGINALS_UNKNOWN, .who = message_who(m), .detail = why);
-	pod_warn(m->pod, "OriginalsUnknown", "ReadStatus", "%s is not managed: %s",
-		 pod_container_of(m), why);
-}
-
 /* Any client may have written the annotation. Above the spec it counts as far as vscaled would
  * raise the limit that the spec has: a forged value gains nothing. */
 static uint64_t original_limit(const struct managed *m, const struct kube_container *c,
@@ -108,8 +99,12 @@ static void recover(struct managed *m)
 		event_tell(EVENT_ORIGINALS_RECOVERED, .who = message_who(m), .detail = detail);
 		return;
 	}
-	if (why == STATE_ORIGINALS_UNKNOWN && m->reason != why)
-		report_unknown(m);
+	if (why == STATE_ORIGINALS_UNKNOWN && m->reason != why) {
+		event_tell(EVENT_ORIGINALS_UNKNOWN, .who = message_who(m),
+			   .detail = state_rows[why].text);
+		pod_warn(m->pod, "OriginalsUnknown", "ReadStatus", "%s is not managed: %s",
+			 pod_container_of(m), state_rows[why].text);
+	}
 	originals_set_trust(m, ORIGINALS_UNKNOWN);
 	managed_set_reason(m, why);
 }

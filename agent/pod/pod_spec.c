@@ -158,15 +158,6 @@ void pod_spec_first(struct managed *m)
 	}
 }
 
-static void report_kill(struct managed *m)
-{
-	oom_check_gone(m);
-	control_oom_reported(&m->control, &m->config->tuning, m->wake->now, m->wake->now_real);
-	/* Its history was put into the store when its cgroup was removed. */
-	if (m->cgroup.cg == NULL)
-		persist_keep_history(m);
-}
-
 /* The cgroup was removed before its counters were read: the API server's report replaces them. */
 static void note_kill(struct managed *m, const struct kube_container *now,
 		      const struct kube_container *old)
@@ -176,8 +167,14 @@ static void note_kill(struct managed *m, const struct kube_container *now,
 	if (now->restarts == old->restarts && now->oom_run <= old->oom_run)
 		return;
 	if (now->oom_run > old->oom_run && res->counters.oom_kills == m->container.oom_at_restart &&
-	    res->managed)
-		report_kill(m);
+	    res->managed) {
+		oom_check_gone(m);
+		control_oom_reported(&m->control, &m->config->tuning, m->wake->now,
+				     m->wake->now_real);
+		/* Its history was put into the store when its cgroup was removed. */
+		if (m->cgroup.cg == NULL)
+			persist_keep_history(m);
+	}
 	m->container.oom_at_restart = res->counters.oom_kills;
 }
 
