@@ -728,11 +728,9 @@ void pod_scan(struct pod *p)
 		if (p->level != NULL)
 			managed_lost(p->level);
 	}
+	all = r == 0 ? children_of(p) : NULL;
 	/* No memory, no descriptor: the next tick tries again. */
-	p->scan = r < 0 && r != -ENOENT;
-	if (r < 0)
-		return;
-	all = children_of(p);
+	p->scan = all == NULL && r != -ENOENT;
 	if (all == NULL)
 		return;
 	p->newcomers = false;

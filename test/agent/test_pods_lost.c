@@ -5,6 +5,7 @@
 #include "test/agent/test_pods.h"
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #define STATUS                                                                                     \
 	"{\"containers\":{\"app\":{\"cpu\":{\"original\":\"200m\",\"limit\":\"800m\"},"            \
@@ -227,6 +228,7 @@ static void test_descriptors_low(void)
 	struct rig_pod *other;
 	struct rlimit before, low;
 	struct shown x;
+	int free_fd;
 
 	rig_pod_put(&r, pods_begin(&r, DRIVER_CGROUPFS, ""));
 	rig_run(&r, 5, pods_burn_20);
@@ -250,6 +252,15 @@ static void test_descriptors_low(void)
 	CHECK(pods_of(&r, "default/web-1/app")->cgroup.cg != NULL);
 	CHECK_EQ(managed_state(pods_of(&r, "default/web-1/app")), UNIT_MANAGED);
 	CHECK_EQ(r.events[EVENT_DESCRIPTORS_LOW], 1);
+	/* Without any a pod's folder cannot be read: it is searched again. */
+	free_fd = dup(STDOUT_FILENO);
+	close(free_fd);
+	low.rlim_cur = (rlim_t)free_fd;
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+	r.daemon->pods.items[0]->scan = true;
+	pods_scan(&r.daemon->pods);
+	CHECK(r.daemon->pods.items[0]->scan);
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 	rig_close(&r);
 }
 
