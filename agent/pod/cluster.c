@@ -476,7 +476,7 @@ void cluster_report_view(const struct pod *p, struct report_view *ret)
 		return;
 	sent = reporter_sent_at(p->report);
 	refusal = reporter_refusal(p->report);
-	ahead = reporter_ahead(c->reporter, pod, c->wake->now);
+	ahead = reporter_ahead(c->reporter, pod, !cluster_node_decreases(c), c->wake->now);
 	ret->state = states[reporter_block(p->report)];
 	if (ret->state != REPORT_VIEW_NONE)
 		ret->detail = report_block_name(reporter_block(p->report));

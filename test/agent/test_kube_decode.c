@@ -85,6 +85,10 @@ static const struct row good[] = {
 	 "\"args\":",
 	 " alive=10 restart=0"},
 	{"\"args\":", "\"livenessProbe\":{\"failureThreshold\":1},\"args\":", " alive=1 restart=0"},
+	{"\"args\":",
+	 "\"livenessProbe\":{\"periodSeconds\":2147483647,\"failureThreshold\":2147483647},"
+	 "\"args\":",
+	 " alive=18446744073709 restart=0"},
 	{"\"args\":", "\"livenessProbe\":{},\"startupProbe\":{\"failureThreshold\":2},\"args\":",
 	 " alive=11 probed restart=0"},
 	{"\"args\":", "\"livenessProbe\":{\"periodSeconds\":-1},\"args\":", NULL},

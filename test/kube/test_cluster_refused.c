@@ -498,7 +498,8 @@ static bool explains_fault(struct crig *x)
 
 	if (crig_control(x, "/v1/units/default/web-0/app", &page) != 200)
 		return false;
-	ret = strstr(page, "kubernetes#141100") != NULL;
+	ret = strstr(page, "kubernetes#141100") != NULL &&
+	      strstr(page, "\"ahead_usec\":20000000") != NULL;
 	free(page);
 	return ret;
 }

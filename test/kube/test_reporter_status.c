@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The status annotation beside other writers, and after a refusal. */
 #include "agent/base/file.h"
+#include "agent/kube/report/reporter_answer.h"
 #include "test/kube/reporter_rig.h"
 #include <errno.h>
 #include <string.h>
@@ -198,6 +199,29 @@ static void test_status_is_short(void)
 	CHECK(strcmp(again, text) != 0);
 }
 
+/* The annotation says which resource was refused, however long the pod's name is. */
+static void test_refusal_names_the_resource(void)
+{
+	struct kube_pod pod = {.container_count = 0};
+	OWN(drop_free) struct reporter_view *v = calloc(1, sizeof *v);
+
+	v->pod = &pod;
+	v->mode = "Auto";
+	for (int digits = 1; digits <= 253; digits += 84) {
+		OWN(drop_free) char *text = NULL, *refused = NULL;
+		char message[512];
+
+		snprintf(message, sizeof message,
+			 "pods \"%0*d\" is forbidden: exceeded quota: q, requested: "
+			 "requests.cpu=900m, used: requests.cpu=1, limited: requests.cpu=1",
+			 digits, 0);
+		text = reporter_status_text(v, 0, message);
+		refused = kube_refusal_read(text);
+		CHECK_EQ(reporter_refusal_of(refused).resources, RESOURCES_CPU);
+		CHECK(reporter_refusal_of(refused).requests);
+	}
+}
+
 int main(void)
 {
 	test_status_is_known();
@@ -207,5 +231,6 @@ int main(void)
 	test_two_rights_are_missing();
 	test_refusal_ends();
 	test_status_is_short();
+	test_refusal_names_the_resource();
 	return check_result();
 }

@@ -86,7 +86,7 @@ static usec_t read_probe(const struct field *n, const char *key)
 	timeout = timeout != 0 ? timeout : 1;
 	period = period != 0 ? period : 10;
 	failures = failures != 0 ? failures : 3;
-	return (usec_t)((failures - 1) * period + MIN(timeout, period)) * USEC_PER_SEC;
+	return mul_div((usec_t)((failures - 1) * period + MIN(timeout, period)), USEC_PER_SEC, 1);
 }
 
 static int read_spec(const struct field *n, enum container_kind kind, struct kube_container *c)

@@ -309,9 +309,11 @@ usec_t reporter_infeasible_since(const struct pod_report *t)
 	return t != NULL ? sooner(state_of(t)->infeasible_since, t->room_since) : 0;
 }
 
-usec_t reporter_ahead(const struct reporter *r, const struct kube_pod *pod, usec_t now)
+usec_t reporter_ahead(const struct reporter *r, const struct kube_pod *pod, bool no_decrease,
+		      usec_t now)
 {
-	const struct report_facts f = {.observed_generation = pod->observed_generation};
+	const struct report_facts f = {.observed_generation = pod->observed_generation,
+				       .no_decrease = no_decrease};
 
 	return report_ahead(&r->tuning, &r->node, &f, now);
 }

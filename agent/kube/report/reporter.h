@@ -134,8 +134,10 @@ enum report_block reporter_block(const struct pod_report *t);
 usec_t reporter_infeasible_since(const struct pod_report *t);
 /* The node has room for what the kubelet had deferred: it is sent again. False: nothing waits. */
 bool reporter_retry(struct pod_report *t, usec_t now);
-/* The time of growth that a memory limit of this pod covers when it is sent. */
-usec_t reporter_ahead(const struct reporter *r, const struct kube_pod *pod, usec_t now);
+/* The time of growth that a memory limit of this pod covers when it is sent. no_decrease: as in
+ * report_facts. */
+usec_t reporter_ahead(const struct reporter *r, const struct kube_pod *pod, bool no_decrease,
+		      usec_t now);
 /* Does this server offer pods/resize? Unknown yet: false. */
 bool reporter_offered(const struct reporter *r);
 const struct reporter_tally *reporter_tally(const struct reporter *r);

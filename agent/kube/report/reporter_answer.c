@@ -11,7 +11,7 @@
 static const struct {
 	unsigned status, status_max;
 	const char *field;   /* the end of a cause's field */
-	const char *message; /* the beginning of a cause's message, or of reason_of() */
+	const char *message; /* the beginning of a cause's message, or of reporter_reason() */
 	enum report_answer_kind kind;
 } rows[] = {
 	{200, 299, NULL, NULL, REPORT_ANSWER_OK},
@@ -50,8 +50,7 @@ static bool starts_with(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* The text after "pods "web-0" is forbidden: ", since the name may contain anything. */
-static const char *reason_of(const char *message)
+const char *reporter_reason(const char *message)
 {
 	static const char *const starts[] = {" is forbidden: ", " is invalid: "};
 	const char *at = message + strcspn(message, " ");
@@ -70,7 +69,7 @@ static bool matches(const char *field, const char *message, const struct kube_st
 	bool named = field == NULL && message == NULL;
 
 	if (field == NULL && message != NULL)
-		named = starts_with(reason_of(s->message), message);
+		named = starts_with(reporter_reason(s->message), message);
 	for (uint32_t i = 0; i < s->cause_count && !named; i++)
 		named = (field == NULL || ends_with(s->cause[i].field, field)) &&
 			(message == NULL || starts_with(s->cause[i].message, message));
@@ -95,7 +94,7 @@ uint32_t reporter_resources_named(const char *text)
  * does not begin with start. */
 static const char *behind_name(const struct kube_status *s, const char *start, const char *end)
 {
-	const char *reason = reason_of(s->message);
+	const char *reason = reporter_reason(s->message);
 
 	return starts_with(reason, start) ? strstr(reason, end) : NULL;
 }
@@ -109,7 +108,7 @@ static const char *counted_by_quota(const struct kube_status *s)
 static uint32_t resources_of(const struct kube_status *s)
 {
 	const char *text = counted_by_quota(s) ?: behind_name(s, POLICY, " denied request: ");
-	uint32_t found = reporter_resources_named(text ?: reason_of(s->message));
+	uint32_t found = reporter_resources_named(text ?: reporter_reason(s->message));
 
 	for (uint32_t i = 0; i < s->cause_count; i++)
 		found |= reporter_resources_named(s->cause[i].field);

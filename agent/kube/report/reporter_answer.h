@@ -10,6 +10,8 @@
 /* *ret_status: the Status of a failure, zeroed for a success. */
 struct report_answer reporter_classify(const struct kube_answer *a, struct kube_status *ret_status);
 
+/* A message without "pods "web-0" is forbidden: ", since the name may contain anything. */
+const char *reporter_reason(const char *message);
 /* What the text of a refusal says, cut as it is in the annotation. */
 struct report_answer reporter_refusal_of(const char *text);
 

@@ -84,6 +84,9 @@ char *reporter_status_text(const struct reporter_view *v, uint64_t ratified, con
 	if (ok && v->invalid != NULL)
 		ok = cJSON_AddStringToObject(root, "invalid", v->invalid) != NULL;
 	if (ok && refusal != NULL) {
+		/* A long name must not leave out what was refused: a later agent reads it here. */
+		if (strlen(refusal) > REFUSAL_MAX)
+			refusal = reporter_reason(refusal);
 		escape_copy(refusal, cut, sizeof cut);
 		ok = cJSON_AddStringToObject(root, "refused", cut) != NULL;
 	}
