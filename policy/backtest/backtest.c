@@ -191,7 +191,6 @@ void backtest_begin(struct backtest *b, enum backtest_policy policy, const struc
 	backtest_demand_init(&b->demand, t->cpus, t->seed);
 	b->request_milli = o->max_milli;
 	b->request_bytes = o->max_bytes;
-	b->point_end = (b->periods_total - 1) / BACKTEST_POINTS + 1;
 	backtest_policy_begin(b);
 	/* Where it starts is no change. */
 	b->result = (struct backtest_result){0};
@@ -231,12 +230,14 @@ static void add_areas(struct backtest *b, uint64_t milli, size_t periods, bool c
 }
 
 static void note_periods(struct backtest *b, uint64_t milli, uint64_t want_usec, uint64_t most_usec,
-			 size_t periods)
+			 uint64_t throttled, size_t periods)
 {
 	const struct sim *s = &b->rig.sim;
-	struct backtest_point *p = &b->result.point[b->point];
+	struct backtest_point *p =
+		&b->result.point[b->periods * BACKTEST_POINTS / b->periods_total];
 
 	p->periods += (uint32_t)periods;
+	p->throttled += (uint32_t)throttled;
 	p->demand_usec += want_usec;
 	p->demand_max_usec = MAX(p->demand_max_usec, most_usec);
 	p->limit_milli += milli * periods;
@@ -246,10 +247,6 @@ static void note_periods(struct backtest *b, uint64_t milli, uint64_t want_usec,
 	b->result.demand_core_usec += want_usec;
 	b->left -= periods;
 	b->periods += periods;
-	if (b->periods < b->point_end)
-		return;
-	b->point = b->periods * BACKTEST_POINTS / b->periods_total;
-	b->point_end = ((b->point + 1) * b->periods_total - 1) / BACKTEST_POINTS + 1;
 }
 
 /* Runs periods in which all work is done, memory fits and no limit moves: at most count, returns
@@ -259,19 +256,21 @@ static size_t run_calm(struct backtest *b, const uint32_t *want_usec, size_t cou
 	struct sim *s = &b->rig.sim;
 	const struct limits *l = &s->u.limits;
 	uint64_t milli = sim_milli(s), used = s->u.cpu_usage_usec;
+	uint64_t point = b->periods * BACKTEST_POINTS / b->periods_total;
+	uint64_t end = ((point + 1) * b->periods_total - 1) / BACKTEST_POINTS + 1;
 	uint32_t most;
 	size_t n;
 
 	if (b->skips_none || b->waiting_usec > 0 ||
 	    MAX(s->m.anon, s->load.anon_goal) > MIN(l->mem_max, l->mem_high))
 		return 0;
-	n = sim_run_calm(s, want_usec, MIN(count, b->point_end - b->periods), &most);
+	n = sim_run_calm(s, want_usec, MIN(count, end - b->periods), &most);
 	if (n == 0)
 		return 0;
 	add_areas(b, milli, n, true);
 	s->now += n * BACKTEST_PERIOD_USEC;
 	b->rig.now_real += n * BACKTEST_PERIOD_USEC;
-	note_periods(b, milli, s->u.cpu_usage_usec - used, most, n);
+	note_periods(b, milli, s->u.cpu_usage_usec - used, most, 0, n);
 	return n;
 }
 
@@ -287,8 +286,7 @@ static void run_period(struct backtest *b, uint32_t want_usec)
 	b->waiting_usec = waiting_usec(s);
 	/* First come, first served: what waits is the newest. */
 	b->result.unmet_core_usec += MIN(b->waiting_usec, want_usec);
-	b->result.point[b->point].throttled += (uint32_t)(s->u.nr_throttled - throttled);
-	note_periods(b, milli, want_usec, want_usec, 1);
+	note_periods(b, milli, want_usec, want_usec, s->u.nr_throttled - throttled, 1);
 }
 
 static void load_memory(struct backtest *b, uint64_t bytes, usec_t span)
@@ -305,7 +303,7 @@ static void load_memory(struct backtest *b, uint64_t bytes, usec_t span)
 /* Some of these periods, of one sample. Returns how many. */
 static size_t run_some(struct backtest *b, const uint32_t *want_usec, size_t count)
 {
-	size_t skips = b->skips_none ? 0 : backtest_policy_skips(b, count);
+	size_t skips = b->skips_none ? 0 : backtest_policy_skips(b, want_usec, count);
 	size_t n = skips > 0 ? run_calm(b, want_usec, skips) : 0;
 
 	if (n > 0) {

@@ -126,9 +126,8 @@ struct backtest {
 	size_t next;   /* sample */
 	uint64_t left; /* periods of the running one */
 	uint64_t periods, periods_total;
-	uint64_t point, point_end; /* the running one, and the period after it */
-	uint64_t waiting_usec;     /* work that the last period left */
-	bool skips_none;           /* for tests: every period by itself */
+	uint64_t waiting_usec; /* work that the last period left */
+	bool skips_none;       /* for tests: every period by itself */
 };
 
 /* What the next periods want, made once for all policies. */
@@ -162,5 +161,5 @@ void backtest_policy_begin(struct backtest *b);
 void backtest_policy_act(struct backtest *b);
 /* After how many of the next periods the policy would do nothing, if no work is left in them; and
  * what it keeps of them. */
-size_t backtest_policy_skips(const struct backtest *b, size_t count);
+size_t backtest_policy_skips(const struct backtest *b, const uint32_t *want_usec, size_t count);
 void backtest_policy_skip(struct backtest *b, const uint32_t *want_usec, size_t count);

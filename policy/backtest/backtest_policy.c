@@ -4,6 +4,7 @@
 #include "policy/backtest/backtest.h"
 #include "policy/laws/threshold.h"
 #include <math.h>
+#include <string.h>
 
 #define PERIODS_PER_MINUTE 600
 
@@ -49,6 +50,127 @@ static void act_vscaled(struct backtest *b)
 		b->request_milli = MIN(milli, sim_milli(&b->rig.sim));
 	if (bytes != 0)
 		b->request_bytes = MIN(bytes, b->rig.sim.u.limits.mem_max);
+}
+
+/* ---- vscaled: passes in which no law finds anything to do, together ---- */
+
+/* As in mem_law.c and control_reflex.c: above this share of the limit the brake is armed, and use
+ * is read at every pass; else when it would reach the limit in this time, or after so much CPU. */
+#define NEAR_PERMILLE 800
+#define HOT_USEC      (10 * USEC_PER_SEC)
+#define RAN_USEC      50
+
+/* No throttled period is in view, and the last write is behind. */
+static bool is_cpu_calm(const struct control *c, usec_t now)
+{
+	const struct cpu_law *l = &c->cpu;
+
+	return l->spread_since != 0 && l->throttled_run == 0 && l->write_at < l->burst_at &&
+	       now - l->burst.half.at <= USEC_PER_SEC &&
+	       c->last.nr_throttled == l->since_write.base.throttled &&
+	       c->last.nr_throttled == l->seen.throttled && !c->resource[RESOURCE_CPU].at_ceiling;
+}
+
+static bool is_near(const struct control *c)
+{
+	return mem_use(&c->last) > scale_permille(c->kernel.mem_max, NEAR_PERMILLE);
+}
+
+/* The brake stays where the last pass left it. */
+static bool is_brake_calm(const struct control *c, usec_t now)
+{
+	const struct mem_brake *k = &c->mem.brake;
+
+	if (k->line == 0)
+		return k->stands == 0 && (!is_near(c) || k->rearm_at <= now);
+	return is_near(c) && k->pressed_at == 0 && k->of == c->kernel.mem_max &&
+	       k->aim == k->line && c->kernel.mem_high == k->line;
+}
+
+/* Use stays as it was read; memory.current may grow to its goal. */
+static bool is_memory_calm(const struct rig *r)
+{
+	const struct control *c = &r->c;
+	const struct control_resource *res = &c->resource[RESOURCE_MEMORY];
+	const struct mem_point *p = c->mem.point;
+	const struct tuning_memory *t = &r->t.memory;
+	const struct usage then = {.have = USAGE_CPU | USAGE_MEM,
+				   .mem_current = r->sim.load.anon_goal};
+	uint64_t use = mem_use(&c->last), low = use, max = c->kernel.mem_max, bps, ahead;
+	usec_t look = is_near(c) ? t->time_to_limit_usec + r->tick_usec : HOT_USEC;
+
+	for (size_t i = 0; i < MEM_POINTS; i++)
+		low = MIN(low, p[i].unreclaimable);
+	/* The slope that these passes can see: of 200 ms by the first of them, or of a second. */
+	bps = MAX((use - MIN(p[1].unreclaimable, use)) * 5, use - low);
+	ahead = mul_div(bps, look, USEC_PER_SEC);
+	return p[MEM_POINTS - 1].at != 0 && c->mem.trial.phase == MEM_IDLE &&
+	       c->mem.oom_record == 0 && !res->at_ceiling && res->planned_at != r->sim.now &&
+	       (ahead == 0 || use + MAX(ahead, mem_gap(t, max)) < max) &&
+	       is_brake_calm(c, r->sim.now) && use == mem_unreclaimable(&c->last.stat) &&
+	       c->last.mem_current <= MIN(r->sim.m.anon, then.mem_current) &&
+	       !(control_reflex_wants(c, &then) & USAGE_MEM_STAT);
+}
+
+/* Up to the next sample or review; in all of them a period ends, or in none, and all of them read
+ * memory that moves, or none does. */
+static size_t skips_vscaled(const struct backtest *b, const uint32_t *want_usec, size_t count)
+{
+	const struct rig *r = &b->rig;
+	usec_t until = MIN(r->next_sample, r->next_review), at = r->sim.now;
+	bool timer_on = r->sim.timer_on, idle = r->sim.idle, alike;
+	size_t n = 0;
+
+	if (at + BACKTEST_PERIOD_USEC >= until || !is_cpu_calm(&r->c, at) ||
+	    (b->trace->memory && !is_memory_calm(r)))
+		return 0;
+	alike = is_near(&r->c) || r->c.last.mem_current == r->sim.load.anon_goal;
+	while (n < count && at + (n + 1) * BACKTEST_PERIOD_USEC < until &&
+	       timer_on == r->sim.timer_on &&
+	       (alike || (*want_usec < RAN_USEC) == (want_usec[n] < RAN_USEC)))
+		sim_timer_pass(&timer_on, &idle, want_usec[n++] > 0);
+	return n;
+}
+
+static void skip_vscaled(struct backtest *b, const uint32_t *want_usec, size_t count)
+{
+	struct rig *r = &b->rig;
+	struct usage *u = &r->c.last;
+	struct cpu_law *l = &r->c.cpu;
+	struct mem_law *m = &r->c.mem;
+	const struct cpu_goal goal = cpu_goal_of(&r->t, r->c.rule.goal);
+	uint64_t limit = sim_milli(&r->sim), use = mem_use(u);
+	bool ended = r->sim.u.nr_periods != l->evidence.read.periods;
+	usec_t at = r->sim.now - count * BACKTEST_PERIOD_USEC;
+	size_t points = MIN(count - 1, (size_t)MEM_POINTS);
+	struct cpu_rates unused;
+
+	memmove(m->point + points, m->point, (MEM_POINTS - points) * sizeof *m->point);
+	for (size_t i = 0; i < count; i++) {
+		at += BACKTEST_PERIOD_USEC;
+		u->cpu_usage_usec += want_usec[i];
+		u->nr_periods += ended;
+		l->evidence.unspent_usec = want_usec[i] + (ended ? 0 : l->evidence.unspent_usec);
+		if (ended)
+			cpu_note_free_period(&r->t.cpu, &goal, l, MIN(want_usec[i] / 100, limit),
+					     at);
+		/* Half of its window. */
+		if (at - l->since_write.half.at >= USEC_PER_SEC / 2)
+			cpu_window_rates(l, u, r->sim.cpus * 1000, at, &unused);
+		if (count - 1 - i - 1 < points)
+			m->point[count - 1 - i - 1] = (struct mem_point){at, use};
+	}
+	cpu_prove(l, u, r->sim.cpus * 1000, at);
+	l->spread_mark = l->evidence.read = cpu_mark_of(u, at);
+	l->evidence.read.throttled = r->sim.u.nr_throttled;
+	l->evidence.late = false;
+	if (cpu_trial_passed(&r->t.cpu, l, u, at))
+		l->trial.active = false;
+	mem_observe_use(&r->t.memory, m, use, at);
+	if (*want_usec >= RAN_USEC || is_near(&r->c))
+		u->mem_current = r->sim.m.anon;
+	if (m->brake.line != 0)
+		m->brake.wanted_at = at;
 }
 
 /* ---- VPA ---- */
@@ -125,12 +247,6 @@ static void sample_captain(struct backtest *b, uint64_t used_usec)
 	b->peer.period_used_usec += used_usec;
 }
 
-static void skip_captain(struct backtest *b, const uint32_t *want_usec, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		sample_captain(b, want_usec[i]);
-}
-
 static void act_captain(struct backtest *b)
 {
 	struct backtest_peer *p = &b->peer;
@@ -174,20 +290,27 @@ static void act_threshold(struct backtest *b)
 		backtest_set_memory(b, 2 * s->u.limits.mem_max);
 }
 
+void backtest_policy_skip(struct backtest *b, const uint32_t *want_usec, size_t count)
+{
+	if (b->policy <= BACKTEST_SAVINGS)
+		skip_vscaled(b, want_usec, count);
+	for (size_t i = 0; b->policy == BACKTEST_CAPTAIN && i < count; i++)
+		sample_captain(b, want_usec[i]);
+}
+
 static const struct {
 	void (*begin)(struct backtest *b); /* NULL: with the original limits */
 	void (*act)(struct backtest *b);   /* NULL: never */
 	uint32_t every;                    /* calm periods between two acts of a peer; 0: all */
-	void (*skip)(struct backtest *b, const uint32_t *want_usec, size_t count);
 } rows[BACKTEST_POLICY_COUNT] = {
-	[BACKTEST_LATENCY] = {begin_vscaled, act_vscaled, 0, NULL},
-	[BACKTEST_BALANCED] = {begin_vscaled, act_vscaled, 0, NULL},
-	[BACKTEST_SAVINGS] = {begin_vscaled, act_vscaled, 0, NULL},
-	[BACKTEST_VPA] = {begin_vpa, act_vpa, PERIODS_PER_MINUTE, NULL},
-	[BACKTEST_STATIC_P95] = {begin_p95, NULL, 0, NULL},
-	[BACKTEST_CPU_FAST] = {begin_cpu_fast, act_cpu_fast, BACKTEST_PERIODS, NULL},
-	[BACKTEST_CAPTAIN] = {begin_captain, act_captain, BACKTEST_PERIODS, skip_captain},
-	[BACKTEST_THRESHOLD] = {NULL, act_threshold, BACKTEST_PERIODS, NULL},
+	[BACKTEST_LATENCY] = {begin_vscaled, act_vscaled, 0},
+	[BACKTEST_BALANCED] = {begin_vscaled, act_vscaled, 0},
+	[BACKTEST_SAVINGS] = {begin_vscaled, act_vscaled, 0},
+	[BACKTEST_VPA] = {begin_vpa, act_vpa, PERIODS_PER_MINUTE},
+	[BACKTEST_STATIC_P95] = {begin_p95, NULL, 0},
+	[BACKTEST_CPU_FAST] = {begin_cpu_fast, act_cpu_fast, BACKTEST_PERIODS},
+	[BACKTEST_CAPTAIN] = {begin_captain, act_captain, BACKTEST_PERIODS},
+	[BACKTEST_THRESHOLD] = {NULL, act_threshold, BACKTEST_PERIODS},
 };
 
 void backtest_policy_begin(struct backtest *b)
@@ -202,19 +325,13 @@ void backtest_policy_act(struct backtest *b)
 		rows[b->policy].act(b);
 }
 
-size_t backtest_policy_skips(const struct backtest *b, size_t count)
+size_t backtest_policy_skips(const struct backtest *b, const uint32_t *want_usec, size_t count)
 {
 	uint32_t every = rows[b->policy].every;
 
 	if (b->policy <= BACKTEST_SAVINGS)
-		return 0;
+		return skips_vscaled(b, want_usec, count);
 	return every != 0 ? MIN(count, every - 1 - b->periods % every) : count;
-}
-
-void backtest_policy_skip(struct backtest *b, const uint32_t *want_usec, size_t count)
-{
-	if (rows[b->policy].skip != NULL)
-		rows[b->policy].skip(b, want_usec, count);
 }
 
 /* ---- K8s-CPU-Fast ---- */
@@ -370,12 +487,6 @@ enum vpa_sample backtest_vpa_killed(struct backtest_vpa *v, int64_t request_byte
 	return vpa_add_oom(&v->container, request_bytes, now);
 }
 
-void backtest_vpa_estimate(const struct backtest_vpa *v, uint32_t containers,
-			   struct vpa_recommendation *ret)
-{
-	vpa_estimate(&v->aggregate, &vpa_rules_default, containers, v->resources, ret);
-}
-
 bool backtest_vpa_update(struct backtest_vpa *v, const int64_t request[RESOURCE_COUNT],
 			 const int64_t max[RESOURCE_COUNT], usec_t now, int64_t ret[RESOURCE_COUNT])
 {
@@ -389,7 +500,7 @@ bool backtest_vpa_update(struct backtest_vpa *v, const int64_t request[RESOURCE_
 
 	if (v->aggregate.samples == 0)
 		return false;
-	backtest_vpa_estimate(v, 1, &rec);
+	vpa_estimate(&v->aggregate, &vpa_rules_default, 1, v->resources, &rec);
 	for (int r = 0; r < RESOURCE_COUNT; r++)
 		for (int b = 0; max[r] > 0 && b < VPA_BOUND_COUNT; b++)
 			rec.amount[b][r] = MIN(rec.amount[b][r], max[r]);

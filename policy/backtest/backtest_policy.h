@@ -86,9 +86,6 @@ void backtest_vpa_init(struct backtest_vpa *v, uint32_t resources, usec_t now);
 void backtest_vpa_drop(struct backtest_vpa *v);
 /* The container was killed under this memory request. */
 enum vpa_sample backtest_vpa_killed(struct backtest_vpa *v, int64_t request_bytes, usec_t now);
-/* The recommender's word, for one of so many containers of a pod. */
-void backtest_vpa_estimate(const struct backtest_vpa *v, uint32_t containers,
-			   struct vpa_recommendation *ret);
 /* True: the updater would act on these requests; ret: the new ones, within the maximum. */
 bool backtest_vpa_update(struct backtest_vpa *v, const int64_t request[RESOURCE_COUNT],
 			 const int64_t max[RESOURCE_COUNT], usec_t now,

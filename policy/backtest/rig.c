@@ -139,16 +139,6 @@ static void step_cpu(struct sim *s)
 		s->u.psi_cpu.some_usec += s->step_usec;
 }
 
-/* What the period timer does in a period in which nothing is throttled; true: one has ended. */
-static bool sim_timer_pass(bool *timer_on, bool *idle, bool ran)
-{
-	bool ended = *timer_on;
-
-	*timer_on = ran || (ended && !*idle);
-	*idle = ended || ran ? !ran : *idle;
-	return ended;
-}
-
 size_t sim_run_calm(struct sim *s, const uint32_t *want_usec, size_t count, uint32_t *ret_most)
 {
 	uint64_t quota = s->u.limits.cpu_quota_usec, used = 0, ended = 0;
@@ -286,13 +276,6 @@ void sim_run(struct sim *s, usec_t span)
 		sim_step_memory(s);
 		s->now += s->step_usec;
 	}
-}
-
-void sim_allocate(struct sim *s, uint64_t bytes)
-{
-	s->m.anon += bytes;
-	s->load.anon_goal = MAX(s->load.anon_goal, s->m.anon);
-	squeeze(s);
 }
 
 void sim_observe(const struct sim *s, struct usage *ret)
@@ -441,7 +424,6 @@ static int carry_out(struct rig *r, const struct change *step)
 		r->before(r, step);
 	if (r->interfere == NULL || !r->interfere(r, step, &outcome))
 		outcome = sim_apply(&r->sim, step);
-	r->last = (struct rig_change){r->sim.now, *step, outcome};
 	if (outcome == APPLY_DONE) {
 		r->changes++;
 		r->count[step->knob]++;
@@ -475,26 +457,26 @@ void rig_apply(struct rig *r, struct plan *p)
 	}
 }
 
-static void note_reads(struct rig *r, uint32_t have)
+void rig_note_reads(struct rig *r, uint32_t have)
 {
 	for (; have != 0; have &= have - 1)
 		r->reads[__builtin_ctz(have)]++;
 }
 
-void rig_read(struct rig *r, uint32_t given, const struct control_context *x)
+/* What a reflex pass asks for, in stages. */
+static void pass(struct rig *r, const struct control_context *x)
 {
 	struct usage all, u = {0};
-	uint32_t want = given, tried = 0, have;
+	uint32_t want, tried = 0, have;
 
 	sim_observe(&r->sim, &all);
 	have = all.have;
-	while ((want = given != 0 ? given & ~tried : control_reflex_wants(&r->c, &u) & ~tried) !=
-	       0) {
+	while ((want = control_reflex_wants(&r->c, &u) & ~tried) != 0) {
 		all.have = have & want;
 		usage_merge(&u, &all);
 		tried |= want;
 	}
-	note_reads(r, u.have);
+	rig_note_reads(r, u.have);
 	control_reflex_pass(&r->c, &u, x);
 }
 
@@ -509,10 +491,10 @@ void rig_decide(struct rig *r)
 	if (r->sim.now >= r->next_sample) {
 		r->next_sample = r->sim.now + r->sample_usec;
 		sim_observe(&r->sim, &u);
-		note_reads(r, u.have);
+		rig_note_reads(r, u.have);
 		control_observe(&r->c, &u, &x);
 	} else {
-		rig_read(r, 0, &x);
+		pass(r, &x);
 	}
 	if (r->sim.now >= r->next_review) {
 		r->next_review = r->sim.now + r->review_usec;

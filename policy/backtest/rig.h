@@ -59,6 +59,16 @@ struct sim {
 
 void sim_init(struct sim *s, const struct limits *l, uint32_t cpus, uint64_t seed);
 void sim_run(struct sim *s, usec_t span);
+/* What the period timer does in a period in which nothing is throttled; true: one has ended. */
+static inline bool sim_timer_pass(bool *timer_on, bool *idle, bool ran)
+{
+	bool ended = *timer_on;
+
+	*timer_on = ran || (ended && !*idle);
+	*idle = ended || ran ? !ran : *idle;
+	return ended;
+}
+
 /* CPU and memory of sim_run() apart, the clock left to the caller. For periods of one step, the
  * first of which finds no work left: as many as get all that they want, at most count; and their
  * most. */
@@ -69,8 +79,6 @@ void sim_observe(const struct sim *s, struct usage *ret);
 int sim_apply(struct sim *s, const struct change *c);
 /* A write past every check: what an external writer may do. */
 void sim_write(struct sim *s, enum knob knob, uint64_t value);
-/* Takes memory at once, as a large allocation does. */
-void sim_allocate(struct sim *s, uint64_t bytes);
 uint64_t sim_unreclaimable(const struct sim *s);
 uint64_t sim_milli(const struct sim *s);
 
@@ -79,13 +87,6 @@ uint64_t sim_milli(const struct sim *s);
  */
 
 #define RIG_STEPS 16
-
-/* A change that was applied or tried. */
-struct rig_change {
-	usec_t at;
-	struct change step;
-	int outcome;
-};
 
 struct rig {
 	struct sim sim;
@@ -102,7 +103,6 @@ struct rig {
 	uint64_t reads[10]; /* passes that read the group of this bit */
 	uint32_t changes;   /* done */
 	uint32_t count[KNOB_COUNT];
-	struct rig_change last;
 	uint64_t max_milli; /* highest CPU limit seen */
 	uint64_t max_bytes;
 	/* Called for every step, before and after it is applied; may be NULL. */
@@ -120,7 +120,6 @@ struct rig {
 void rig_set_up(struct rig *r, const struct limits *l, uint32_t cpus, uint64_t seed);
 struct control_context rig_context(struct rig *r, struct plan *p);
 void rig_apply(struct rig *r, struct plan *p);
-/* A reflex pass that reads these groups; 0: what it asks for, in stages. */
-void rig_read(struct rig *r, uint32_t given, const struct control_context *x);
+void rig_note_reads(struct rig *r, uint32_t have);
 /* After a tick: what is read then, and what comes of it. */
 void rig_decide(struct rig *r);

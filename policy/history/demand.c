@@ -6,11 +6,6 @@
 
 #define PPM 1000000ULL
 
-static uint64_t milli_of(uint64_t cpu_usec, usec_t span_usec)
-{
-	return mul_div(cpu_usec, 1000, span_usec);
-}
-
 struct cpu_mark cpu_mark_of(const struct usage *u, usec_t at)
 {
 	return (struct cpu_mark){
@@ -34,11 +29,12 @@ static void fill_demand(struct cpu_rates *r, uint64_t used_usec, uint64_t waited
 			uint64_t limit_milli, uint64_t node_milli)
 {
 	/* Divisions are dear, and this is the loop's most frequent call. */
-	uint64_t per_active = r->active_usec == r->span_usec ? r->used_milli
-							     : milli_of(used_usec, r->active_usec);
-	uint64_t evidence = waited_usec == 0
-				    ? per_active
-				    : milli_of(add_sat(used_usec, waited_usec), r->active_usec);
+	uint64_t per_active = r->active_usec == r->span_usec
+				      ? r->used_milli
+				      : mul_div(used_usec, 1000, r->active_usec);
+	uint64_t evidence =
+		waited_usec == 0 ? per_active
+				 : mul_div(add_sat(used_usec, waited_usec), 1000, r->active_usec);
 	uint64_t most;
 
 	r->evidence_milli = MIN(evidence, node_milli);
@@ -81,7 +77,7 @@ static int rates_of(const struct cpu_mark *then, const struct limits *before,
 	if (span_usec == 0 || !(cur->have & then->have & USAGE_CPU) || went_back(then, cur))
 		return -EINVAL;
 
-	r.used_milli = milli_of(used, span_usec);
+	r.used_milli = mul_div(used, 1000, span_usec);
 	r.active_usec = span_usec;
 	if (cur->have & then->have & USAGE_THROTTLE) {
 		r.periods = cur->nr_periods - then->periods;

@@ -128,11 +128,6 @@ void cpu_weigh(struct cpu_evidence *e, struct usage *u, const struct cpu_reading
 	u->nr_throttled -= e->ignored;
 }
 
-static void window_restart(struct cpu_window *w, const struct usage *u, usec_t now)
-{
-	w->base = w->half = cpu_mark_of(u, now);
-}
-
 static void window_slide(struct cpu_window *w, const struct usage *u, usec_t length, usec_t now)
 {
 	if (now - w->half.at < length / 2)
@@ -144,7 +139,7 @@ static void window_slide(struct cpu_window *w, const struct usage *u, usec_t len
 
 void cpu_window_restart(struct cpu_law *c, const struct usage *u, usec_t now)
 {
-	window_restart(&c->since_write, u, now);
+	c->since_write.base = c->since_write.half = cpu_mark_of(u, now);
 	c->write_at = now;
 	c->write_periods = u->nr_periods;
 }
@@ -157,14 +152,13 @@ int cpu_window_rates(struct cpu_law *c, const struct usage *u, uint64_t node_mil
 	int r;
 
 	assert(now >= w->base.at);
-	if (w->base.at == 0 || now == w->base.at) {
-		if (w->base.at == 0)
-			window_restart(w, u, now);
+	if (w->base.at == 0)
+		w->base = w->half = cpu_mark_of(u, now);
+	if (now == w->base.at)
 		return -EAGAIN;
-	}
 	r = cpu_rates_since(&w->base, u, now, node_milli, ret);
 	if (r < 0)
-		window_restart(w, u, now);
+		w->base = w->half = cpu_mark_of(u, now);
 	else
 		window_slide(w, u, WINDOW_USEC, now);
 	/* The period in which the limit was written had its quota twice: it is not counted. */
@@ -192,7 +186,7 @@ void cpu_prove(struct cpu_law *c, const struct usage *u, uint64_t node_milli, us
 	struct cpu_rates r;
 
 	if (ran_unthrottled(c, u, now) || c->burst.base.at == 0) {
-		window_restart(&c->burst, u, now);
+		c->burst.base = c->burst.half = cpu_mark_of(u, now);
 		c->burst_at = now;
 	}
 	if (c->seen.at == 0 || c->seen.periods != u->nr_periods)
@@ -273,6 +267,13 @@ void cpu_note_periods(const struct tuning_cpu *t, const struct cpu_goal *g, stru
 		period_demand_add(&c->spread, milli, periods - throttled, half_life, now);
 }
 
+void cpu_note_free_period(const struct tuning_cpu *t, const struct cpu_goal *g, struct cpu_law *c,
+			  uint64_t milli, usec_t now)
+{
+	note_throttled(g, c, 1, 0);
+	period_demand_add(&c->spread, milli, 1, t->recent_usec * HALF_LIFE_WINDOWS, now);
+}
+
 uint64_t cpu_goal_limit(const struct cpu_goal *g, const struct cpu_law *c)
 {
 	double aim = g->throttle_ppm * (g->aim_permille / 1000.0),
@@ -296,14 +297,13 @@ bool cpu_passes(const struct cpu_goal *g, const struct cpu_law *c, uint64_t limi
 void cpu_temper_demand(const struct cpu_law *c, const struct tuning_history *t,
 		       const struct cpu_goal *g, struct cpu_rates *r)
 {
-	uint64_t most = mul_div(c->proven_milli, PROVEN_PERMILLE, 1000 + t->margin_permille);
-
 	/* The throttled periods that a goal lets pass are no demand above the limit. */
 	if (r->throttled > 0 && r->throttle_ppm <= g->pass_ppm)
 		r->demand_milli =
 			mul_div(r->used_milli, r->span_usec, MAX(r->active_usec, (usec_t)1));
 	if (r->throttled > 0 && c->proven_milli != LIMIT_MAX)
-		r->demand_milli = MIN(r->demand_milli, most);
+		r->demand_milli = MIN(r->demand_milli, mul_div(c->proven_milli, PROVEN_PERMILLE,
+							       1000 + t->margin_permille));
 }
 
 enum blocked_reason cpu_shrink_next(const struct tuning *t, const struct cpu_law *c,

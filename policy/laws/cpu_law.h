@@ -125,6 +125,9 @@ void cpu_prove(struct cpu_law *c, const struct usage *u, uint64_t node_milli, us
  * Readings that are far apart show the average of many periods: they are not counted. */
 void cpu_note_periods(const struct tuning_cpu *t, const struct cpu_goal *g, struct cpu_law *c,
 		      const struct usage *u, const struct cpu_reading *reading);
+/* What it adds for one period that ran free and wanted so much. */
+void cpu_note_free_period(const struct tuning_cpu *t, const struct cpu_goal *g, struct cpu_law *c,
+			  uint64_t milli, usec_t now);
 /* The throttled periods since the last write are as few as the goal expects of this limit: it
  * stays. At a limit that should not throttle, a throttled period is a rise of the demand. */
 bool cpu_passes(const struct cpu_goal *g, const struct cpu_law *c, uint64_t limit_milli,

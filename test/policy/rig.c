@@ -47,6 +47,14 @@ struct sim_load sim_steady(uint32_t threads, uint64_t milli)
 	};
 }
 
+void sim_allocate(struct sim *s, uint64_t bytes)
+{
+	s->m.anon += bytes;
+	s->load.anon_goal = MAX(s->load.anon_goal, s->m.anon);
+	/* The same limit again squeezes. */
+	sim_write(s, KNOB_MEM_MAX, s->u.limits.mem_max);
+}
+
 void sim_restart(struct sim *s)
 {
 	struct limits l = s->u.limits;
@@ -66,11 +74,15 @@ static void wake(struct rig *r)
 	struct plan p = {.steps = steps, .capacity = RIG_STEPS};
 	struct control_context x = rig_context(r, &p);
 	const struct mem_events *e = &r->sim.u.events;
+	struct usage u;
 
 	if (e->max == r->woken.max && e->high == r->woken.high && e->oom_kill == r->woken.oom_kill)
 		return;
 	r->woken = *e;
-	rig_read(r, USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_EVENTS, &x);
+	sim_observe(&r->sim, &u);
+	u.have = USAGE_MEM | USAGE_MEM_STAT | USAGE_MEM_EVENTS;
+	rig_note_reads(r, u.have);
+	control_reflex_pass(&r->c, &u, &x);
 	rig_apply(r, &p);
 }
 

@@ -6,6 +6,8 @@
 
 /* A load of about `milli`, all of it within every 100 ms. */
 struct sim_load sim_steady(uint32_t threads, uint64_t milli);
+/* Takes memory at once, as a large allocation does. */
+void sim_allocate(struct sim *s, uint64_t bytes);
 /* A new cgroup with the same limits and load: counters and memory start at nothing. */
 void sim_restart(struct sim *s);
 

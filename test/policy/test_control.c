@@ -114,7 +114,8 @@ static void test_mode_off(void)
 	r.sim.load.anon_goal = 300 * MIB;
 	rig_run(&r, USEC_PER_HOUR);
 	CHECK_EQ(r.changes, 0);
-	CHECK_EQ(r.last.at, 0);
+	CHECK_EQ(r.c.resource[RESOURCE_CPU].planned_at, 0);
+	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].planned_at, 0);
 	CHECK_EQ(cpu(&r)->blocked, BLOCKED_MODE_OFF);
 	CHECK_EQ(mem(&r)->blocked, BLOCKED_MODE_OFF);
 	CHECK(cpu(&r)->candidate > 100);

@@ -52,7 +52,7 @@ static void test_plain(void)
 	CHECK_EQ(sim_milli(&r.sim), 1000);
 	rig_run(&r, r.tick_usec);
 	CHECK_EQ(sim_milli(&r.sim), 500);
-	CHECK_EQ(r.last.at, at + 5 * SEC);
+	CHECK_EQ(r.c.resource[RESOURCE_CPU].planned_at, at + 5 * SEC);
 	CHECK_EQ(cpu(&r)->last.reason, REASON_BOOST_OVER);
 	CHECK(!r.c.cpu.trial.active && r.c.cpu.floor.value == 0);
 	rig_run(&r, USEC_PER_MIN);

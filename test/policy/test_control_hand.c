@@ -183,7 +183,7 @@ static void test_settle(void)
 		rig_tick(&r);
 	CHECK(r.sim.now - grown >= 60 * USEC_PER_SEC);
 	CHECK(r.sim.now - grown <= 71 * USEC_PER_SEC);
-	CHECK_EQ(r.last.step.reason, REASON_SETTLED);
+	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].last.reason, REASON_SETTLED);
 	CHECK(r.sim.u.limits.mem_max >= limit);
 	CHECK(r.sim.u.limits.mem_max >= 330 * MIB);
 	CHECK(r.sim.u.limits.mem_max <= 450 * MIB);

@@ -140,7 +140,7 @@ static void test_span_of_a_raise(void)
 	r.sim.load = sim_steady(4, 2000);
 	rig_run(&r, 5 * USEC_PER_SEC);
 	CHECK(r.changes >= 3);
-	CHECK_EQ(r.last.at, r.sim.now);
+	CHECK_EQ(r.c.resource[RESOURCE_CPU].planned_at, r.sim.now);
 	CHECK_EQ(r.c.sample.limits.cpu_quota_usec, r.c.kernel.cpu_quota_usec);
 }
 

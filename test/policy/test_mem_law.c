@@ -276,8 +276,7 @@ static void test_cache_delay(void)
 			rig_tick(&r);
 		CHECK(r.sim.now - begin >= 3 * USEC_PER_SEC);
 		CHECK(r.sim.now - begin <= 6 * USEC_PER_SEC);
-		CHECK_EQ(r.last.step.knob, KNOB_MEM_MAX);
-		CHECK_EQ(r.last.step.reason, REASON_CACHE_PRESSURE);
+		CHECK_EQ(r.c.resource[RESOURCE_MEMORY].last.reason, REASON_CACHE_PRESSURE);
 	}
 }
 

@@ -218,7 +218,8 @@ static void check_recommendation(const struct csv *want, const struct backtest_v
 	const struct histogram *histograms[RESOURCE_COUNT] = {&a->cpu, &a->memory};
 	struct vpa_recommendation got;
 
-	backtest_vpa_estimate(v, (uint32_t)csv_int(want, "containers_in_pod"), &got);
+	vpa_estimate(&v->aggregate, &vpa_rules_default,
+		     (uint32_t)csv_int(want, "containers_in_pod"), v->resources, &got);
 	expect_int(want, "total_samples", (int64_t)a->samples, csv_int(want, "total_samples"));
 	for (int b = 0; b < VPA_BOUND_COUNT; b++) {
 		for (int r = 0; r < RESOURCE_COUNT; r++) {
