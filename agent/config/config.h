@@ -52,6 +52,7 @@ struct config_prometheus {
 /* How cgroups are read. */
 struct config_cgroup {
 	enum config_reader reader;
+	bool throttle_events; /* by BPF */
 };
 
 enum config_switch { CONFIG_AUTO, CONFIG_TRUE, CONFIG_FALSE };

@@ -114,6 +114,8 @@ const struct config_key config_keys[] = {
 	 .fallback = "auto", .names = readers, .at_start = true,
 	 .doc = "`auto`: BPF where kernel and capabilities allow it, else files (`text`); "
 	    "`bpf`: as `auto`, but a failure is an error in the journal"},
+	FIXED("bpf.throttleEvents", CONFIG_BOOL, cgroup.throttle_events, 0, 1, "true",
+	    "Where BPF loads: throttling is answered within its period, not at the next reflex pass"),
 
 	WHERE("http.listen", CONFIG_LISTEN, http.listen, 64, "none",
 	    "Serves `/metrics`, `/livez` and `/readyz`"),

@@ -625,6 +625,7 @@ static void parts_init(struct daemon *d)
 		.tally = &d->tally,
 		.pods = &d->pods,
 		.on_memory_event = tick_unit,
+		.on_throttled = tick_throttled,
 	};
 	d->memory =
 		(struct node_memory){.units = &d->units, .fd = -1, .to = {LIMIT_MAX, LIMIT_MAX}};

@@ -237,6 +237,8 @@ static bool visit_one(struct managed *m, enum pass pass, struct usage *u, struct
 		reflex_on_clock(m, u, plan);
 	else
 		observe(m, pass == PASS_REVIEW, u, plan);
+	if (control_answers_throttling(&m->control))
+		reader_arm(m);
 	return plan->count > before && plan_raise(m->table, plan, before);
 }
 
@@ -349,6 +351,36 @@ void tick_unit(struct managed *m)
 		plan_apply(m->table, &plan);
 		properties_check(m->table);
 	}
+	report_states_of(m);
+}
+
+/* What it wants beyond the quota is not known: the limit climbs in steps, each of which lets it run
+ * on and is followed by the next event. */
+void tick_throttled(struct managed *m, usec_t period_end_monotonic)
+{
+	struct control_context x;
+	struct usage u = {0};
+	struct plan plan;
+
+	daemon_wake(m->table->wake);
+	/* Too late: the kernel has refilled the quota, and what is read is of the next period. */
+	if (period_end_monotonic != 0 && daemon_clock() >= period_end_monotonic) {
+		reader_arm(m);
+		return;
+	}
+	if (!managed_has_laws(m) || reader_read(m, FIRST_USAGE, 0, &u) < 0)
+		return;
+	plan_begin(m->table, &plan);
+	x = daemon_context(m->table, &plan);
+	recorded_call(m, &(struct flight_input){.kind = FLIGHT_THROTTLED, .usage = &u}, &x);
+	m->table->tally->throttle_events++;
+	if (plan.count == 0)
+		return;
+	/* Before the write, after which it may be throttled again. */
+	reader_arm(m);
+	message_sum_raises(m, true);
+	plan_apply(m->table, &plan);
+	message_sum_raises(m, false);
 	report_states_of(m);
 }
 

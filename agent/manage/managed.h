@@ -117,6 +117,8 @@ struct unit_table {
 	bool lacks_said;                            /* what the kernel does not show */
 	bool paused;                                /* new ones too, by vscalectl pause */
 	void (*on_memory_event)(struct managed *m); /* memory.events of m had an event */
+	/* Its cgroup has used the quota of the period that ends then; 0: not known. */
+	void (*on_throttled)(struct managed *m, usec_t period_end_monotonic);
 };
 
 /* Every entry of the table; none may be added or removed meanwhile. */

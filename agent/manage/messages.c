@@ -77,11 +77,36 @@ void message_step(struct managed *m, const struct change *s, int outcome,
 /* Memory that the ledger takes back is returned in many small steps: reported as one. */
 #define SUM_UP_USEC (10 * USEC_PER_SEC)
 
+/* A limit that climbs within periods has settled when it has not been raised for so long. */
+#define SETTLED_USEC USEC_PER_SEC
+
+static void tell_raised(struct managed *m)
+{
+	struct raised_steps *sum = &m->reported.raised;
+	char detail[DECISION_TEXT_BYTES];
+
+	if (sum->at == 0)
+		return;
+	decision_text(&sum->why, RESOURCE_CPU, detail);
+	event_tell(EVENT_LIMIT_RAISED, .who = message_who(m), .resource = RESOURCE_CPU,
+		   .from = sum->from, .to = sum->why.to, .reason = sum->why.reason,
+		   .detail = detail, .span_usec = (int64_t)sum->took[SINCE_DUE],
+		   .own_usec = sum->took[SINCE_WAKE]);
+	sum->at = 0;
+}
+
+void message_sum_raises(struct managed *m, bool sum)
+{
+	m->reported.raised.under_way = sum;
+}
+
 void message_summed(struct managed *m, bool now)
 {
 	char detail[DECISION_TEXT_BYTES];
 	struct summed_steps *sum = &m->reported.summed;
 
+	if (m->wake->now - m->reported.raised.at >= SETTLED_USEC)
+		tell_raised(m);
 	if (sum->since == 0 || (!now && m->wake->now - sum->since < SUM_UP_USEC))
 		return;
 	decision_text(&sum->why, RESOURCE_MEMORY, detail);
@@ -103,6 +128,28 @@ void message_taken_back(struct managed *m, uint64_t from, uint64_t to)
 	sum->from = MAX(sum->from, from);
 	sum->why = (struct decision){
 		.reason = REASON_DRIFT, .to = to, .use = m->control.last.mem_current};
+}
+
+/* The same for raises of CPU. */
+static bool sum_up_raise(const struct done_step *done)
+{
+	const struct change *s = &done->step;
+	struct managed *m = done->unit;
+	struct raised_steps *sum = &m->reported.raised;
+
+	if (s->knob != KNOB_CPU_MAX)
+		return false;
+	if (!sum->under_way || done->outcome != APPLY_DONE || s->reason != REASON_THROTTLED) {
+		tell_raised(m);
+		return false;
+	}
+	if (sum->at == 0) {
+		sum->from = amount(s, s->from);
+		memcpy(sum->took, done->took, sizeof sum->took);
+	}
+	sum->at = m->wake->now;
+	sum->why = done->why;
+	return true;
 }
 
 /* True: it is reported later. Any other change of the limit ends the sum. */
@@ -141,7 +188,7 @@ static void write_step(const struct done_step *done)
 	enum resource r = knobs[s->knob].resource;
 	char detail[DECISION_TEXT_BYTES];
 
-	if (sum_up(done))
+	if (sum_up(done) || sum_up_raise(done))
 		return;
 	decision_text(&done->why, r, detail);
 	event_tell(step_kind(done), .who = message_who(done->unit), .resource = r,

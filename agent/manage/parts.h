@@ -5,6 +5,7 @@
 
 #include "agent/annotation/annotation.h"
 #include "agent/manage/above.h"
+#include "agent/metrics/counters.h"
 #include "cgroup/bpf/reader_bpf.h"
 #include "policy/control/control.h"
 #include "policy/types/reason.h"
@@ -73,6 +74,13 @@ struct managed_reported {
 		uint64_t from;
 		struct decision why; /* the newest */
 	} summed; /* memory that was taken back in several steps, and is reported as one */
+	struct raised_steps {
+		usec_t at; /* of the newest; 0: none */
+		uint64_t from;
+		struct decision why;      /* the newest */
+		usec_t took[SINCE_COUNT]; /* the first */
+		bool under_way;           /* those of the present plan */
+	} raised;                         /* CPU, within periods; reported as one */
 };
 
 /* The next property call, sent at the end of the wake-up. NONE -> DUE or URGENT, DUE -> URGENT:

@@ -84,16 +84,55 @@ static void report_choice(const struct reader *r, bool wanted)
 		event_tell(EVENT_READER_CHOSEN, .detail = text);
 }
 
+static struct managed *owner(const struct unit_table *t, uint32_t slot)
+{
+	UNITS_FOREACH (m, t)
+		if (m->cgroup.cg != NULL &&
+		    (m->cgroup.slots.own == slot || m->cgroup.slots.inner == slot))
+			return m;
+	return NULL;
+}
+
+static void on_throttled(void *ctx, uint32_t slot, usec_t period_end)
+{
+	struct unit_table *t = ctx;
+	struct managed *m = owner(t, slot);
+
+	if (m != NULL)
+		t->on_throttled(m, period_end);
+}
+
+static int on_throttles(sd_event_source *, int, uint32_t, void *userdata)
+{
+	struct reader *r = userdata;
+
+	daemon_wake(r->units->wake);
+	cg_scan_take_throttles(r->scan, on_throttled, r->units);
+	return 0;
+}
+
+static void listen_for_throttles(struct reader *r)
+{
+	int fd = r->scan != NULL ? cg_scan_throttles_fd(r->scan) : -EOPNOTSUPP;
+
+	if (fd < 0 ||
+	    sd_event_add_io(r->units->wake->event, &r->throttles, fd, EPOLLIN, on_throttles, r) < 0)
+		return;
+	sd_event_source_set_priority(r->throttles, DAEMON_PRIORITY_REFLEX);
+}
+
 static void bpf_start(struct reader *r)
 {
 	struct cg_probe p;
 
-	if (cg_scan_open(r->units->host->root, SLOTS, &r->scan, &p) == 0)
+	if (cg_scan_open(r->units->host->root, SLOTS, r->units->config->cgroup.throttle_events,
+			 &r->scan, &p) == 0)
 		prove(r, &p);
 	message_add(r->detail, sizeof r->detail, "%s%s: %s", r->detail[0] != '\0' ? "; " : "",
 		    p.program, p.why);
 	/* Loading takes megabytes, once. */
 	footprint_trim();
+	listen_for_throttles(r);
 	report_choice(r, r->scan == NULL && r->units->config->cgroup.reader == CONFIG_READER_BPF);
 }
 
@@ -114,6 +153,7 @@ void reader_start(struct reader *r)
 
 void reader_stop(struct reader *r)
 {
+	sd_event_source_disable_unref(STEAL(r->throttles));
 	cg_scan_close(STEAL(r->scan));
 	r->passed = false;
 }
@@ -154,6 +194,16 @@ void reader_detach(struct managed *m)
 	if (s != NULL && m->cgroup.slots.inner != READER_NO_SLOT)
 		cg_scan_remove(s, m->cgroup.slots.inner);
 	m->cgroup.slots = (struct cg_scan_slots){READER_NO_SLOT, READER_NO_SLOT};
+}
+
+void reader_arm(struct managed *m)
+{
+	struct reader *r = m->table->reader;
+
+	if (r->throttles == NULL)
+		return;
+	cg_scan_arm(r->scan, m->cgroup.slots.own);
+	cg_scan_arm(r->scan, m->cgroup.slots.inner);
 }
 
 void reader_begin(struct reader *r, enum reader_clock clock)

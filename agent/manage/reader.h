@@ -7,6 +7,7 @@
 #include "cgroup/bpf/reader_bpf.h"
 #include "cgroup/watch.h"
 #include <stdbool.h>
+#include <systemd/sd-event.h>
 
 struct managed;
 struct unit_table;
@@ -16,6 +17,7 @@ enum reader_clock { READER_REFLEX, READER_SAMPLE };
 
 struct reader {
 	struct unit_table *units;
+	sd_event_source *throttles;           /* of the BPF reader; NULL: it reports none */
 	struct cg_scan *scan;                 /* NULL: files alone */
 	bool passed;                          /* the records are of the present pass */
 	enum reader_clock clock;              /* what the last pass was for */
@@ -33,6 +35,9 @@ const char *reader_name(const struct reader *r);
 /* Its cgroup was opened; is about to be closed. */
 void reader_attach(struct managed *m);
 void reader_detach(struct managed *m);
+
+/* The next throttle of its cgroup is reported at once, where BPF can. */
+void reader_arm(struct managed *m);
 
 /* Reads all in one pass; until reader_end(), reader_read() returns its records. */
 void reader_begin(struct reader *r, enum reader_clock clock);

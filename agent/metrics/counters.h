@@ -54,6 +54,8 @@ struct counters {
 	uint64_t denials;
 	/* tick.c: growth was held no longer while the runtime might write a limit below use */
 	uint64_t brakes_ended;
+	/* tick.c: throttling that was reported within its period */
+	uint64_t throttle_events;
 	/* messages.c: OOM kills that came while vscaled did not run */
 	uint64_t late_kills;
 	/* drift_events.c, pod_spec.c: an external writer's value was replaced by vscaled's */

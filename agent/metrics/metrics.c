@@ -567,6 +567,9 @@ const struct metric metrics_table[] = {
 	 "Times that growth was held no longer while the runtime might still write a limit below "
 	 "use.",
 	 emit_counter, .offset = COUNTED(brakes_ended)},
+	{"vscaled_throttle_events_total", METRIC_COUNTER, 0, "",
+	 "Times that the kernel reported within a period that a container had used its quota.",
+	 emit_counter, .offset = COUNTED(throttle_events)},
 	{"vscaled_late_oom_kills_total", METRIC_COUNTER, 0, "",
 	 "OOM kills of containers and units that vscaled had not looked at for over a second.",
 	 emit_counter, .offset = COUNTED(late_kills)},

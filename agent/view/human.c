@@ -80,7 +80,10 @@ void decision_text(const struct decision *d, enum resource r, char ret[static DE
 	human_amount(r, d->use, use);
 	switch (d->reason) {
 	case REASON_THROTTLED:
-		snprintf(ret, DECISION_TEXT_BYTES, "throttled %u %% of the last second",
+		/* 0: it was answered before the period ended. */
+		snprintf(ret, DECISION_TEXT_BYTES,
+			 d->throttle_ppm != 0 ? "throttled %u %% of the last second"
+					      : "its quota was used before the period ended",
 			 (d->throttle_ppm + 5000) / 10000);
 		return;
 	case REASON_MEMORY_GROWTH:

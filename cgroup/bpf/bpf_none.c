@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-int cg_scan_open(int, uint32_t, struct cg_scan **, struct cg_probe *p)
+int cg_scan_open(int, uint32_t, bool, struct cg_scan **, struct cg_probe *p)
 {
 	*p = (struct cg_probe){.program = "scan", .error = -EOPNOTSUPP};
 	snprintf(p->why, sizeof p->why, "built without VSCALED_BPF");
@@ -22,6 +22,19 @@ int cg_scan_add(struct cg_scan *, uint64_t, uint32_t *)
 }
 
 void cg_scan_remove(struct cg_scan *, uint32_t)
+{
+}
+
+int cg_scan_throttles_fd(const struct cg_scan *)
+{
+	return -EOPNOTSUPP;
+}
+
+void cg_scan_arm(struct cg_scan *, uint32_t)
+{
+}
+
+void cg_scan_take_throttles(struct cg_scan *, cg_throttled_fn *, void *)
 {
 }
 

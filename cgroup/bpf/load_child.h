@@ -6,7 +6,7 @@
 
 #include "cgroup/bpf/probe.h"
 
-#define CG_LOAD_FDS_MAX 4
+#define CG_LOAD_FDS_MAX 6
 
 /* What a load gives; by value between two processes. */
 struct cg_load_result {

@@ -28,6 +28,12 @@ struct cg_scan {
 	uint32_t free_count;
 	uint32_t *free; /* stack of slots */
 	uint64_t *ids;  /* by slot; 0: free */
+	/* What holds the program that reports throttling, and its messages; -1, NULL: none. */
+	int throttle_link_fd;
+	int throttles_fd;
+	struct ring_buffer *throttles;
+	cg_throttled_fn *throttled;
+	void *throttled_ctx;
 };
 
 /* Newest first; one that the kernel refuses is followed by the next. */
@@ -99,7 +105,8 @@ static int state_length(const struct btf *btf)
 /* What the kernel's types describe, looked up in one go: the description takes megabytes. */
 struct findings {
 	bool fits[ARRAY_SIZE(builds)];
-	bool stats; /* stat_at is known */
+	bool stats;     /* stat_at is known */
+	bool throttles; /* there is a function to wait at */
 	uint32_t stat_at[SCAN_STATS];
 };
 
@@ -146,6 +153,7 @@ static int look_up(struct findings *ret, struct cg_probe *p)
 		return p->error;
 	for (size_t i = 0; i < ARRAY_SIZE(builds); i++)
 		ret->fits[i] = has_imports(btf, &builds[i]);
+	ret->throttles = btf__find_by_name_kind(btf, "throttle_cfs_rq", BTF_KIND_FUNC) >= 0;
 	ret->stats = find_stats(btf, ret->stat_at);
 	if (!ret->stats)
 		memset(ret->stat_at, 0, sizeof ret->stat_at);
@@ -157,16 +165,25 @@ static int look_up(struct findings *ret, struct cg_probe *p)
 struct order {
 	int root_dirfd;
 	uint32_t slot_count;
+	bool throttles;
 };
 
 /* The descriptors that it returns, in this order; its number is whether memory.stat is known. */
-enum { LOADED_LINK, LOADED_SLOTS, LOADED_CONTROL, LOADED_RECORDS };
+enum {
+	LOADED_LINK,
+	LOADED_SLOTS,
+	LOADED_CONTROL,
+	LOADED_RECORDS,
+	LOADED_THROTTLES, /* these two only where throttling is reported */
+	LOADED_THROTTLE_LINK
+};
 
 /* The object, with its maps sized and its constants set, in the kernel. */
-static int set_up(const struct order *o, const struct build *b, const uint32_t *stat_at,
+static int set_up(const struct order *o, const struct build *b, const struct findings *found,
 		  struct bpf_object **ret, struct cg_probe *p)
 {
 	struct bpf_map *slots, *records, *constants;
+	struct bpf_program *throttled;
 	size_t bytes = 0;
 	const void *elf = b->elf(&bytes);
 	int r;
@@ -177,11 +194,13 @@ static int set_up(const struct order *o, const struct build *b, const uint32_t *
 	slots = bpf_object__find_map_by_name(*ret, "slots");
 	records = bpf_object__find_map_by_name(*ret, "records");
 	constants = bpf_object__find_map_by_name(*ret, ".rodata");
-	if (slots == NULL || records == NULL || constants == NULL)
-		return cg_probe_fault(p, -ENOENT, "the program lacks a map");
+	throttled = bpf_object__find_program_by_name(*ret, "throttled");
+	if (slots == NULL || records == NULL || constants == NULL || throttled == NULL)
+		return cg_probe_fault(p, -ENOENT, "the object lacks a part");
+	bpf_program__set_autoload(throttled, found->throttles);
 	bpf_map__set_max_entries(slots, o->slot_count);
 	bpf_map__set_max_entries(records, o->slot_count);
-	r = bpf_map__set_initial_value(constants, stat_at, SCAN_STATS * sizeof *stat_at);
+	r = bpf_map__set_initial_value(constants, found->stat_at, sizeof found->stat_at);
 	if (r == 0)
 		r = bpf_object__load(*ret);
 	if (r < 0)
@@ -218,17 +237,59 @@ static int reader_bpf_attach(struct bpf_object *object, int root_dirfd, struct c
 	return r;
 }
 
-static int keep_maps(struct bpf_object *object, struct cg_load_result *ret, struct cg_probe *p)
+static int keep_maps(struct bpf_object *object, bool throttles, struct cg_load_result *ret,
+		     struct cg_probe *p)
 {
-	static const char *const names[] = {"slots", ".bss", "records"};
+	static const char *const names[] = {"slots", ".bss", "records", "throttles"};
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++)
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names) - !throttles; i++)
 		r = cg_load_keep(ret, bpf_object__find_map_fd_by_name(object, names[i]), p);
 	return r;
 }
 
-/* In a process of its own: loads the newest build that this kernel takes. */
+static int attach_throttled(struct bpf_object *object, struct cg_load_result *ret,
+			    struct cg_probe *p)
+{
+	struct bpf_link *link =
+		bpf_program__attach(bpf_object__find_program_by_name(object, "throttled"));
+	int r = link == NULL ? -errno : 0;
+
+	if (link == NULL)
+		return cg_probe_fault(p, r, "throttle events: not attached: %s", strerror(-r));
+	r = cg_load_keep(ret, bpf_link__fd(link), p);
+	bpf_link__destroy(link);
+	return r;
+}
+
+static int load_build(const struct order *o, const struct build *b, const struct findings *found,
+		      struct cg_load_result *ret, struct cg_probe *p)
+{
+	struct bpf_object *object = NULL;
+	int r;
+
+	cg_probe_listen();
+	r = set_up(o, b, found, &object, p);
+	if (r == 0)
+		r = reader_bpf_attach(object, o->root_dirfd, ret, p);
+	if (r == 0)
+		r = keep_maps(object, found->throttles, ret, p);
+	if (r == 0 && found->throttles)
+		r = attach_throttled(object, ret, p);
+	cg_probe_listen_end(p);
+	bpf_object__close(object);
+	if (r < 0) {
+		cg_load_drop(ret);
+		return r;
+	}
+	ret->number = found->stats;
+	return cg_probe_fault(p, 0, "loaded, build %s%s%s", b->name,
+			      found->stats ? "" : ", no memory.stat",
+			      found->throttles ? ", throttle events" : ", no throttle events");
+}
+
+/* In a process of its own: loads the newest build that this kernel takes, with throttle events if
+ * that can be. */
 static int reader_bpf_load(void *ctx, struct cg_load_result *ret, struct cg_probe *p)
 {
 	const struct order *o = ctx;
@@ -237,27 +298,38 @@ static int reader_bpf_load(void *ctx, struct cg_load_result *ret, struct cg_prob
 
 	if (r < 0)
 		return r;
+	found.throttles &= o->throttles;
 	r = cg_probe_fault(p, -EOPNOTSUPP, "this kernel offers no way to flush statistics");
-	for (size_t i = 0; i < ARRAY_SIZE(builds); i++) {
-		struct bpf_object *object = NULL;
-
-		if (!found.fits[i])
-			continue;
-		cg_probe_listen();
-		r = set_up(o, &builds[i], found.stat_at, &object, p);
-		if (r == 0)
-			r = reader_bpf_attach(object, o->root_dirfd, ret, p);
-		if (r == 0)
-			r = keep_maps(object, ret, p);
-		cg_probe_listen_end(p);
-		bpf_object__close(object);
-		ret->number = found.stats;
-		if (r == 0)
-			return cg_probe_fault(p, 0, "loaded, build %s%s", builds[i].name,
-					      found.stats ? "" : ", no memory.stat");
-		cg_load_drop(ret);
+	for (;; found.throttles = false) {
+		for (size_t i = 0; i < ARRAY_SIZE(builds); i++) {
+			if (found.fits[i])
+				r = load_build(o, &builds[i], &found, ret, p);
+			if (r == 0)
+				return 0;
+		}
+		if (!found.throttles)
+			return r;
 	}
-	return r;
+}
+
+static int on_throttle(void *ctx, void *data, size_t bytes)
+{
+	struct cg_scan *s = ctx;
+	const struct scan_throttle *event = data;
+
+	if (bytes == sizeof *event && event->slot < s->slot_count && s->ids[event->slot] != 0)
+		s->throttled(s->throttled_ctx, event->slot, event->period_end_nsec / 1000);
+	return 0;
+}
+
+/* Without them the limits of throttled groups are raised a little later. */
+static void take_throttles(struct cg_scan *s, struct cg_load_result *loaded)
+{
+	if (loaded->count <= LOADED_THROTTLE_LINK)
+		return;
+	s->throttles_fd = cg_load_take(loaded, LOADED_THROTTLES);
+	s->throttle_link_fd = cg_load_take(loaded, LOADED_THROTTLE_LINK);
+	s->throttles = ring_buffer__new(s->throttles_fd, on_throttle, s, NULL);
 }
 
 /* Maps the first bytes of a map to *ret. */
@@ -282,6 +354,8 @@ static int reader_bpf_take(struct cg_scan *s, struct cg_load_result *loaded, str
 	r = share(loaded->fd[LOADED_CONTROL], sizeof *s->control, (void **)&s->control, p);
 	if (r == 0)
 		r = share(loaded->fd[LOADED_RECORDS], s->records_bytes, (void **)&s->records, p);
+	if (r == 0)
+		take_throttles(s, loaded);
 	return r;
 }
 
@@ -289,7 +363,7 @@ static int allocate(struct cg_scan *s, uint32_t slots)
 {
 	long page = sysconf(_SC_PAGESIZE);
 
-	s->link_fd = s->slots_fd = -1;
+	s->link_fd = s->slots_fd = s->throttles_fd = s->throttle_link_fd = -1;
 	s->page_bytes = (uint64_t)page;
 	s->slot_count = slots;
 	s->records_bytes = slots * sizeof(struct scan_record);
@@ -304,10 +378,11 @@ static int allocate(struct cg_scan *s, uint32_t slots)
 	return 0;
 }
 
-int cg_scan_open(int root_dirfd, uint32_t slots, struct cg_scan **ret, struct cg_probe *p)
+int cg_scan_open(int root_dirfd, uint32_t slots, bool throttles, struct cg_scan **ret,
+		 struct cg_probe *p)
 {
 	OWN(drop_cg_scan) struct cg_scan *s = NULL;
-	struct order order = {root_dirfd, slots};
+	struct order order = {root_dirfd, slots, throttles};
 	struct cg_load_result loaded = {0};
 	int r;
 
@@ -339,6 +414,11 @@ void cg_scan_close(struct cg_scan *s)
 		munmap(s->control, sizeof *s->control);
 	if (s->records != NULL)
 		munmap(s->records, s->records_bytes);
+	ring_buffer__free(s->throttles);
+	if (s->throttles_fd >= 0)
+		close(s->throttles_fd);
+	if (s->throttle_link_fd >= 0)
+		close(s->throttle_link_fd);
 	if (s->link_fd >= 0)
 		close(s->link_fd);
 	if (s->slots_fd >= 0)
@@ -378,7 +458,26 @@ void cg_scan_remove(struct cg_scan *s, uint32_t slot)
 	s->ids[slot] = 0;
 	/* A result of an earlier pass must not count for the next owner of the slot. */
 	s->records[slot].pass = 0;
+	s->records[slot].armed = 0;
 	s->free[s->free_count++] = slot;
+}
+
+int cg_scan_throttles_fd(const struct cg_scan *s)
+{
+	return s->throttles != NULL ? ring_buffer__epoll_fd(s->throttles) : -EOPNOTSUPP;
+}
+
+void cg_scan_arm(struct cg_scan *s, uint32_t slot)
+{
+	if (slot < s->slot_count && s->ids[slot] != 0)
+		s->records[slot].armed = 1;
+}
+
+void cg_scan_take_throttles(struct cg_scan *s, cg_throttled_fn *throttled, void *ctx)
+{
+	s->throttled = throttled;
+	s->throttled_ctx = ctx;
+	(void)ring_buffer__consume(s->throttles);
 }
 
 int cg_scan_pass(struct cg_scan *s, uint32_t want)

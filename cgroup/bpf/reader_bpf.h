@@ -18,10 +18,12 @@ struct cg_scan;
 #define CG_SCAN_STALE     (USAGE_PSI_CPU | USAGE_PSI_MEM)
 
 /* A reader for up to slots cgroups below root_dirfd, a folder of the version 2 hierarchy (its root
- * is best: a pass walks every cgroup below). *p has the result of loading the program, whatever is
+ * is best: a pass walks every cgroup below). throttles: reports throttling, too, where the kernel
+ * has a function to wait at. *p has the result of loading the program, whatever is
  * returned: 0; -EOPNOTSUPP: built without BPF or a kernel without it; -EPERM; else -errno. Loading
  * takes some 100 ms and, in a process of its own, some 12 MB. */
-int cg_scan_open(int root_dirfd, uint32_t slots, struct cg_scan **ret, struct cg_probe *p);
+int cg_scan_open(int root_dirfd, uint32_t slots, bool throttles, struct cg_scan **ret,
+		 struct cg_probe *p);
 /* Unloads and frees; NULL is fine. */
 void cg_scan_close(struct cg_scan *s);
 static inline void drop_cg_scan(struct cg_scan **s)
@@ -33,6 +35,16 @@ static inline void drop_cg_scan(struct cg_scan **s)
 int cg_scan_add(struct cg_scan *s, uint64_t id, uint32_t *ret_slot);
 /* Frees a slot, also of a cgroup that is gone. */
 void cg_scan_remove(struct cg_scan *s, uint32_t slot);
+
+/* Readable when an armed cgroup was throttled; -EOPNOTSUPP: throttling is not reported. */
+int cg_scan_throttles_fd(const struct cg_scan *s);
+/* The next throttle of this cgroup is reported, and none after it. */
+void cg_scan_arm(struct cg_scan *s, uint32_t slot);
+/* period_end: of the period in which it was throttled, CLOCK_MONOTONIC; 0: not known. It must not
+ * close s. */
+typedef void cg_throttled_fn(void *ctx, uint32_t slot, usec_t period_end);
+/* Calls throttled for each report. Only where there is a descriptor. */
+void cg_scan_take_throttles(struct cg_scan *s, cg_throttled_fn *throttled, void *ctx);
 
 /* Parts that can come from here (enum usage_have), see cg_scan_prove(). */
 uint32_t cg_scan_offers(const struct cg_scan *s);

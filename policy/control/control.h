@@ -205,6 +205,11 @@ void control_observe(struct control *c, const struct usage *u, const struct cont
  * has so far, 0 when that is all. Limits are not read again. */
 uint32_t control_reflex_wants(const struct control *c, const struct usage *u);
 void control_reflex_pass(struct control *c, const struct usage *u, const struct control_context *x);
+/* It has used its quota before the end of the period, as the kernel reports it at once: with the
+ * CPU counters of that moment. */
+void control_throttled(struct control *c, const struct usage *u, const struct control_context *x);
+/* Would it be raised then? */
+bool control_answers_throttling(const struct control *c);
 /* For a sample without memory.stat: true when that cannot have changed since it was read. */
 bool control_stat_stands(const struct control *c, const struct usage *u);
 /* Memory is read at every reflex pass: use is close to the limit, or grows towards it. */

@@ -166,9 +166,36 @@ void control_reflex_cpu(struct control *c, const struct control_context *x)
 			c->cpu.trial.active = false; /* a later throttling still knows it */
 		return;
 	}
-	if (raised_just_now(c, x))
+	if (raised_just_now(c, x) || cpu_answered(&c->cpu, u, x->now))
 		return;
 	c->rates.throttle_ppm = window.throttle_ppm;
+	if (c->cpu.trial.active)
+		undo_trial(c, x, desired);
+	else
+		raise_by_reflex(c, x, desired);
+}
+
+bool control_answers_throttling(const struct control *c)
+{
+	return control_grows_cpu(c) && !c->resource[RESOURCE_CPU].at_ceiling;
+}
+
+void control_throttled(struct control *c, const struct usage *u, const struct control_context *x)
+{
+	struct control_resource *res = &c->resource[RESOURCE_CPU];
+	struct cpu_rates window;
+	uint64_t limit, desired;
+
+	if (c->last_at == 0 || !control_answers_throttling(c) || res->planned_at == x->now)
+		return;
+	usage_merge(&c->last, u);
+	c->last.limits = c->kernel;
+	control_weigh_throttling(c, x);
+	limit = cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
+	desired = cpu_within_period(&c->cpu, &c->last, x->now, &window);
+	if (lets_pass(c, x, limit, &window))
+		return;
+	c->rates.throttle_ppm = 0;
 	if (c->cpu.trial.active)
 		undo_trial(c, x, desired);
 	else

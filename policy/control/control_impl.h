@@ -63,8 +63,9 @@ void control_observe_mem(struct control *c, const struct usage *prev, const stru
 /* A reflex pass that read the groups in have. */
 void control_reflex_mem(struct control *c, uint32_t have, const struct usage *before,
 			const struct control_context *x);
-/* May the memory limit be raised at all? */
+/* May the limit be raised at all? */
 bool control_grows_mem(const struct control *c);
+bool control_grows_cpu(const struct control *c);
 /* The desired limit after an OOM kill since `prev`, or an earlier ungranted one; 0: none. have:
  * what was read since. */
 uint64_t control_oom_desired(struct control *c, const struct usage *prev, uint32_t have,

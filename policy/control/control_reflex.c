@@ -22,7 +22,7 @@ bool control_grows_mem(const struct control *c)
 	       c->kernel.mem_max != LIMIT_MAX;
 }
 
-static bool grows_cpu(const struct control *c)
+bool control_grows_cpu(const struct control *c)
 {
 	return control_blocked(c, RESOURCE_CPU) == BLOCKED_NONE && c->rule.mode == MODE_AUTO &&
 	       c->kernel.cpu_quota_usec != LIMIT_MAX;
@@ -42,7 +42,7 @@ bool control_hot(const struct control *c)
 bool control_presses(const struct control *c, const struct usage *u)
 {
 	return (control_grows_mem(c) && control_hot(c)) ||
-	       (grows_cpu(c) && (u->have & USAGE_THROTTLE) &&
+	       (control_grows_cpu(c) && (u->have & USAGE_THROTTLE) &&
 		u->nr_throttled != c->cpu.evidence.read.throttled);
 }
 
@@ -66,7 +66,7 @@ uint32_t control_reflex_wants(const struct control *c, const struct usage *u)
 	bool memory = control_grows_mem(c);
 
 	if (!(u->have & USAGE_CPU))
-		return memory || grows_cpu(c) ? USAGE_CPU | USAGE_THROTTLE : 0;
+		return memory || control_grows_cpu(c) ? USAGE_CPU | USAGE_THROTTLE : 0;
 	if (!memory || (u->have & USAGE_MEM_STAT))
 		return 0;
 	if (!(u->have & USAGE_MEM))

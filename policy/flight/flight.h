@@ -15,6 +15,7 @@ enum flight_kind {
 	FLIGHT_REVIEW,
 	FLIGHT_BOOST,
 	FLIGHT_APPLIED,
+	FLIGHT_THROTTLED,
 	FLIGHT_KIND_COUNT
 };
 
@@ -23,7 +24,7 @@ extern const char *const flight_kind_names[FLIGHT_KIND_COUNT];
 
 struct flight_input {
 	enum flight_kind kind;
-	const struct usage *usage; /* OBSERVE, REFLEX */
+	const struct usage *usage; /* OBSERVE, REFLEX, THROTTLED */
 	const struct change *step; /* APPLIED, with its outcome */
 	int outcome;
 };

@@ -61,6 +61,46 @@ uint64_t cpu_reflex_desired(const struct tuning_cpu *t, uint64_t limit_milli,
 	return desired < least ? limit_milli : desired;
 }
 
+/* How far a limit ends above what a period used. What was used alone doubles the limit with each
+ * report of a period, as each write refills the quota; every step costs a wake-up (0.2 ms). */
+#define PERIOD_STEP_PERMILLE STEP_MIN_PERMILLE
+
+uint64_t cpu_within_period(struct cpu_law *c, const struct usage *u, usec_t now,
+			   struct cpu_rates *ret)
+{
+	const struct cpu_mark *base = &c->since_write.base;
+	uint64_t quota = u->limits.cpu_quota_usec, period = u->limits.cpu_period_usec;
+	struct cpu_period *p = &c->period;
+	uint64_t before = 0, used;
+
+	/* The first report says that a quota was used since the period began. What was used after
+	 * the last report of the period before is known now, too. */
+	if (p->at == 0 || p->periods != u->nr_periods || u->cpu_usage_usec < p->begin_usec) {
+		uint64_t begin = u->cpu_usage_usec - MIN(u->cpu_usage_usec, quota);
+
+		if (p->at != 0 && u->nr_periods == p->periods + 1 && begin > p->begin_usec)
+			before = begin - p->begin_usec;
+		p->begin_usec = begin;
+	}
+	p->at = now;
+	p->periods = u->nr_periods;
+	*ret = (struct cpu_rates){
+		.periods = u->nr_periods - MIN(base->periods, u->nr_periods) + 1,
+		.throttled = u->nr_throttled - MIN(base->throttled, u->nr_throttled) + 1,
+	};
+	ret->throttle_ppm = (uint32_t)mul_div(MIN(ret->throttled, ret->periods), PPM, ret->periods);
+	used = MAX(before, u->cpu_usage_usec - p->begin_usec);
+	if (c->evidence.absent)
+		return cpu_milli_of(quota, period);
+	used = MAX(used, quota + CPU_QUOTA_MIN_USEC);
+	return cpu_milli_of(MAX(scale_permille(quota, PERIOD_STEP_PERMILLE), used), period);
+}
+
+bool cpu_answered(const struct cpu_law *c, const struct usage *u, usec_t now)
+{
+	return c->period.at != 0 && now - c->period.at <= 2 * u->limits.cpu_period_usec;
+}
+
 /* Once the spec is apart by more than a tenth, a raise within a tenth continues the wait: small
  * raises that follow each other would else put it off for ever. */
 #define SMALL_PERMILLE 1100
@@ -104,6 +144,7 @@ static void weigh(struct cpu_evidence *e, const struct usage *u, const struct cp
 	bool absent = (late && !e->late) || is_stolen(e, u, span, cpus);
 
 	e->late = late;
+	e->absent = absent;
 	e->quota_usec = quota;
 	e->unspent_usec = absent ? 0 : e->unspent_usec + used;
 	if (absent || e->unspent_usec + MIN(cpus * KEPT_USEC, quota / 2) < need)
@@ -161,10 +202,15 @@ int cpu_window_rates(struct cpu_law *c, const struct usage *u, uint64_t node_mil
 		w->base = w->half = cpu_mark_of(u, now);
 	else
 		window_slide(w, u, WINDOW_USEC, now);
-	/* The period in which the limit was written had its quota twice: it is not counted. */
-	if (r == 0 && c->write_at == from && ret->periods > 1)
-		ret->throttle_ppm = (uint32_t)mul_div(MIN(ret->throttled, ret->periods - 1), PPM,
-						      ret->periods - 1);
+	/* The period in which the limit was written had its quota twice: it is not counted. Its
+	 * throttling is, unless the limit was written for that. */
+	if (r == 0 && c->write_at == from && ret->periods > 1) {
+		uint64_t answered = c->period.at != 0 && c->period.periods == c->write_periods;
+		uint64_t throttled = ret->throttled - MIN(ret->throttled, answered);
+
+		ret->throttle_ppm =
+			(uint32_t)mul_div(MIN(throttled, ret->periods - 1), PPM, ret->periods - 1);
+	}
 	return r;
 }
 

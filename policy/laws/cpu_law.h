@@ -6,6 +6,9 @@
  *    evidence_permille; from the second raise on also at most 1.9 x the average use since
  *    throttling began, as a queue that built up under the old limit throttles at limits above the
  *    demand, too.
+ *  - Raise within the period, where the kernel reports that the quota is used: to what was used in
+ *    the period, at least by 5 %. A write of the limit refills the quota, so that nothing waits
+ *    while the limit climbs, and it ends at most 5 % above what one period used.
  *  - No raise, when the goal allows this throttling: of a limit that history says throttles this
  *    share of the periods, a throttled period is chance (cpu_passes()).
  *  - A throttled period counts when the group used its quota before: on a host whose CPU is stolen
@@ -65,10 +68,19 @@ struct cpu_evidence {
 	usec_t unspent_usec; /* use that may belong to a throttled period that is not counted yet */
 	uint64_t ignored;    /* throttled periods that say nothing */
 	bool late;           /* the last reading was */
+	bool absent;         /* before it the CPUs, or vscaled, did not run for a while */
+};
+
+/* The period in which the kernel last reported that the quota was used. */
+struct cpu_period {
+	usec_t at;           /* of the newest report; 0: there was none */
+	uint64_t periods;    /* nr_periods then */
+	uint64_t begin_usec; /* CPU use at its begin, as far as is known */
 };
 
 struct cpu_law {
 	struct cpu_evidence evidence;
+	struct cpu_period period;
 	struct cpu_window since_write;
 	struct cpu_window burst; /* since the last pass without throttling */
 	usec_t burst_at;         /* of that pass */
@@ -98,6 +110,14 @@ struct cpu_law {
  * lower bound of the demand. */
 uint64_t cpu_reflex_desired(const struct tuning_cpu *t, uint64_t limit_milli,
 			    const struct cpu_rates *since_write, uint64_t proven_milli);
+
+/* The quota has been used within the period, as u says: the desired limit, the present one where
+ * time that was stolen counts as use. *ret: the rates of the window, as if the period had ended. */
+uint64_t cpu_within_period(struct cpu_law *c, const struct usage *u, usec_t now,
+			   struct cpu_rates *ret);
+/* Such a report has come in the last two periods: throttling is answered without waiting for their
+ * end. */
+bool cpu_answered(const struct cpu_law *c, const struct usage *u, usec_t now);
 
 /* The limit was written. spec: the one that the API server has, in millicores. */
 void cpu_changed(struct cpu_law *c, uint64_t from, uint64_t to, uint64_t spec, usec_t now);

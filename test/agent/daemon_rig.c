@@ -504,14 +504,29 @@ static struct managed *managed_in(struct rig *r, const char *cgroup)
 	return NULL;
 }
 
-void rig_wake(struct rig *r, struct rig_unit *u)
+static struct managed *wakes_for(struct rig *r, struct rig_unit *u)
 {
 	r->boot += 5 * USEC_PER_MSEC;
 	r->real += 5 * USEC_PER_MSEC;
 	put_counters(r, u);
 	for (size_t i = 0; i < r->pod_count; i++)
 		put_counters(r, r->pod[i].level);
-	tick_unit(managed_in(r, u->cgroup));
+	return managed_in(r, u->cgroup);
+}
+
+void rig_wake(struct rig *r, struct rig_unit *u)
+{
+	tick_unit(wakes_for(r, u));
+}
+
+void rig_throttle(struct rig *r, struct rig_unit *u)
+{
+	usec_t used = rig_cpu_milli(r, u) * CPU_PERIOD_DEFAULT_USEC / 1000;
+
+	u->usage_usec += used;
+	r->boot += used;
+	r->real += used;
+	tick_throttled(wakes_for(r, u), 0);
 }
 
 uint64_t rig_cpu_milli(struct rig *r, const struct rig_unit *u)

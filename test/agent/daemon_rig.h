@@ -185,6 +185,8 @@ void rig_run(struct rig *r, unsigned seconds, void (*step)(struct rig *r));
 void rig_reflex(struct rig *r, unsigned passes, void (*step)(struct rig *r));
 /* An event of memory.events: the daemon reads the unit at once. */
 void rig_wake(struct rig *r, struct rig_unit *u);
+/* It has used its quota, and the kernel reports it within the period. */
+void rig_throttle(struct rig *r, struct rig_unit *u);
 /* A tick of load: threads that want demand_milli, cut off at the present quota. */
 void rig_burn(struct rig *r, struct rig_unit *u, uint64_t demand_milli);
 /* More memory that cannot be reclaimed. */

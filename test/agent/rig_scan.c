@@ -3,6 +3,7 @@
 #include "cgroup/bpf/kernel/scan.h"
 #include "cgroup/bpf/scan_record.h"
 #include <errno.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@ struct cg_scan {
 	struct scan_record record[SLOTS];
 	uint64_t pass;
 	uint32_t slots, offers, want;
+	int throttles_fd; /* never readable: a test calls what would be called */
 };
 
 void rig_scan_reset(struct rig *r)
@@ -29,7 +31,7 @@ static int probe(struct cg_probe *p, const char *program, int error)
 	return error;
 }
 
-int cg_scan_open(int, uint32_t slots, struct cg_scan **ret, struct cg_probe *p)
+int cg_scan_open(int, uint32_t slots, bool, struct cg_scan **ret, struct cg_probe *p)
 {
 	uint32_t given = rig_scan.slots != 0 ? rig_scan.slots : SLOTS;
 
@@ -39,11 +41,14 @@ int cg_scan_open(int, uint32_t slots, struct cg_scan **ret, struct cg_probe *p)
 	*ret = calloc(1, sizeof **ret);
 	(*ret)->slots = MIN(slots, given);
 	(*ret)->offers = SCAN_ALL;
+	(*ret)->throttles_fd = eventfd(0, EFD_CLOEXEC);
 	return probe(p, "scan", 0);
 }
 
 void cg_scan_close(struct cg_scan *s)
 {
+	if (s != NULL)
+		close(s->throttles_fd);
 	free(s);
 }
 
@@ -66,6 +71,20 @@ void cg_scan_remove(struct cg_scan *s, uint32_t slot)
 	s->id[slot] = 0;
 	s->record[slot] = (struct scan_record){0};
 	rig_scan.added--;
+}
+
+int cg_scan_throttles_fd(const struct cg_scan *s)
+{
+	return s->throttles_fd;
+}
+
+void cg_scan_arm(struct cg_scan *s, uint32_t slot)
+{
+	rig_scan.armed += slot < s->slots;
+}
+
+void cg_scan_take_throttles(struct cg_scan *, cg_throttled_fn *, void *)
+{
 }
 
 uint32_t cg_scan_offers(const struct cg_scan *s)

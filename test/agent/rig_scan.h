@@ -14,7 +14,8 @@ struct rig_scan {
 	int pass_error; /* nor run */
 	uint32_t slots; /* fewer than asked for; 0: as many */
 	unsigned opened, passes, reads, stat_passes;
-	size_t added; /* now */
+	size_t added;   /* now */
+	unsigned armed; /* times that a report was asked for */
 };
 extern struct rig_scan rig_scan;
 

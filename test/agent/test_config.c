@@ -196,7 +196,7 @@ static const struct {
 	 "f:2: kind: \"a list\" is not known; allowed: VscaledConfiguration"},
 	{HEAD "unit: []\n",
 	 "f:3: unit: unknown key; allowed: apiVersion, kind, clocks, paths, log, recorder, "
-	 "prometheus, cgroup, "
+	 "prometheus, cgroup, bpf, "
 	 "http, "
 	 "kubernetes, node, history, cpu, memory, threshold, common, defaults, units, pods"},
 	{HEAD "clocks: 5s\n",

@@ -235,8 +235,8 @@ static void test_keep(void)
  * to change at once. */
 static void test_at_start(void)
 {
-	static const char *const sections[] = {"paths.",  "recorder.", "prometheus.",
-					       "cgroup.", "http.",     "kubernetes."};
+	static const char *const sections[] = {"paths.", "recorder.", "prometheus.", "cgroup.",
+					       "bpf.",   "http.",     "kubernetes."};
 	static const char *const live[] = {
 		"kubernetes.highestMode", "kubernetes.minCpu",
 		"kubernetes.maxCpu",      "kubernetes.minMemory",

@@ -221,6 +221,39 @@ static void test_wake(void)
 	rig_close(&r);
 }
 
+/* A report of throttling is answered at once, and asked for again; the journal has one entry for a
+ * limit that climbs. At the ceiling none is asked for. */
+static void test_throttled(void)
+{
+	struct rig r;
+	unsigned armed;
+
+	open_rig(&r, "bpf", "units:\n  - {match: a*.service, max-cpu: 800m}\n");
+	rig_add(&r, "a.service", 100, 64 * MIB)->anon_bytes = MIB;
+	CHECK_EQ(rig_start(&r), 0);
+	rig_reflex(&r, 20, NULL);
+	armed = rig_scan.armed;
+	CHECK(armed > 0);
+	rig_throttle(&r, &r.unit[0]);
+	CHECK_EQ(rig_cpu_milli(&r, &r.unit[0]), 110);
+	CHECK_EQ(rig_scan.armed, armed + 1);
+	rig_throttle(&r, &r.unit[0]); /* 21 ms of this period, 42, 84 */
+	CHECK_EQ(rig_cpu_milli(&r, &r.unit[0]), 210);
+	rig_throttle(&r, &r.unit[0]);
+	CHECK_EQ(rig_cpu_milli(&r, &r.unit[0]), 420);
+	rig_throttle(&r, &r.unit[0]);
+	CHECK_EQ(rig_cpu_milli(&r, &r.unit[0]), 800);
+	CHECK_EQ(r.events[EVENT_LIMIT_RAISED], 0);
+	CHECK_EQ(r.daemon->tally.throttle_events, 4);
+	rig_throttle(&r, &r.unit[0]); /* at the ceiling */
+	CHECK_EQ(rig_cpu_milli(&r, &r.unit[0]), 800);
+	armed = rig_scan.armed;
+	rig_reflex(&r, 20, NULL);
+	CHECK_EQ(r.events[EVENT_LIMIT_RAISED], 1);
+	CHECK_EQ(rig_scan.armed, armed);
+	rig_close(&r);
+}
+
 /* What is removed is let go at once, and its slot is free for the next. */
 static void test_removed(void)
 {
@@ -273,6 +306,7 @@ int main(void)
 	test_fails_once();
 	test_no_slot();
 	test_wake();
+	test_throttled();
 	test_removed();
 	check_rights();
 	return check_result();

@@ -388,7 +388,7 @@ static int run_sets(struct bench *b)
 static int set_up_bpf(struct bench *b, int root)
 {
 	struct cg_probe probe;
-	int r = cg_scan_open(root, b->count, &b->scan, &probe);
+	int r = cg_scan_open(root, b->count, false, &b->scan, &probe);
 
 	fprintf(stderr, "%s: %s\n", probe.program, probe.why);
 	if (r < 0)

@@ -16,8 +16,10 @@ static uint16_t played_count;
 /* By live_id; 0: none. */
 static uint16_t played_at[4096];
 
-int __real_cg_scan_open(int root, uint32_t slots, struct cg_scan **ret, struct cg_probe *p);
-int __wrap_cg_scan_open(int root, uint32_t slots, struct cg_scan **ret, struct cg_probe *p);
+int __real_cg_scan_open(int root, uint32_t slots, bool throttles, struct cg_scan **ret,
+			struct cg_probe *p);
+int __wrap_cg_scan_open(int root, uint32_t slots, bool throttles, struct cg_scan **ret,
+			struct cg_probe *p);
 int __real_cg_scan_add(struct cg_scan *s, uint64_t id, uint32_t *ret_slot);
 int __wrap_cg_scan_add(struct cg_scan *s, uint64_t id, uint32_t *ret_slot);
 int __wrap_cg_scan_prove(struct cg_scan *s, struct cg *c, struct cg_probe *p);
@@ -26,10 +28,11 @@ int __real_scan_record_decode(const void *bytes, size_t len, const struct scan_e
 int __wrap_scan_record_decode(const void *bytes, size_t len, const struct scan_expect *e,
 			      struct usage *ret);
 
-int __wrap_cg_scan_open(int root, uint32_t slots, struct cg_scan **ret, struct cg_probe *p)
+int __wrap_cg_scan_open(int root, uint32_t slots, bool throttles, struct cg_scan **ret,
+			struct cg_probe *p)
 {
 	(void)root;
-	return __real_cg_scan_open(live.root, slots, ret, p);
+	return __real_cg_scan_open(live.root, slots, throttles, ret, p);
 }
 
 static uint16_t *place_of(uint64_t live_id)

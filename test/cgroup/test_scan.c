@@ -10,6 +10,8 @@
 #include "test/fake.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ALL   ((USAGE_MEM_LIMIT << 1) - 1)
@@ -144,6 +146,79 @@ static void test_load(void)
 		CHECK(u.mem_peak >= MIB && file > 0 && anon > 0);
 	cg_scan_remove(scan, slot);
 	live_remove(&live, "load");
+}
+
+struct reported {
+	uint32_t slot, count;
+	usec_t period_end;
+};
+
+static void note_throttle(void *ctx, uint32_t slot, usec_t period_end)
+{
+	struct reported *r = ctx;
+
+	r->slot = slot;
+	r->period_end = period_end;
+	r->count++;
+}
+
+/* How many reports come within this time. */
+static struct reported throttles_within(int ms)
+{
+	struct pollfd p = {.fd = cg_scan_throttles_fd(scan), .events = POLLIN};
+	struct reported r = {0};
+
+	if (poll(&p, 1, ms) == 1)
+		cg_scan_take_throttles(scan, note_throttle, &r);
+	return r;
+}
+
+/* A throttle is reported within its period: once each time that it is asked for, of added cgroups.
+ */
+static void test_throttles(void)
+{
+	OWN(drop_cg) struct cg *c = NULL, *other = NULL;
+	struct reported r;
+	struct timespec t;
+	struct usage u;
+	usec_t now;
+	uint32_t slot, quiet;
+
+	live_make(&live, "hot");
+	live_make(&live, "quiet");
+	live_put(&live, "hot", "cpu.max", "10000 1000000");
+	live_put(&live, "quiet", "cpu.max", "10000 1000000");
+	c = open_cg("hot");
+	other = open_cg("quiet");
+	CHECK_EQ(cg_scan_add(scan, cg_id(c), &slot), 0);
+	CHECK_EQ(cg_scan_add(scan, cg_id(other), &quiet), 0);
+	live_start(&live, "hot", LIVE_BURN);
+	live_start(&live, "hot", LIVE_BURN);
+	CHECK_EQ(throttles_within(1500).count, 0); /* not asked for */
+	cg_scan_arm(scan, slot);
+	cg_scan_arm(scan, quiet);
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	now = (usec_t)t.tv_sec * USEC_PER_SEC + (usec_t)t.tv_nsec / 1000;
+	r = throttles_within(1500);
+	CHECK_EQ(r.count, 1);
+	CHECK_EQ(r.slot, slot);
+	CHECK(r.period_end > now && r.period_end <= now + 2500 * USEC_PER_MSEC);
+	CHECK_EQ(throttles_within(1500).count, 0); /* asked for once */
+	CHECK_EQ(cg_read(c, USAGE_THROTTLE, &u), 0);
+	CHECK(u.nr_throttled > 2);
+	/* A raise lets it run on in the same period, to be throttled once more. */
+	cg_scan_arm(scan, slot);
+	CHECK_EQ(throttles_within(1500).count, 1);
+	cg_scan_arm(scan, slot);
+	live_put(&live, "hot", "cpu.max", "20000 1000000");
+	CHECK_EQ(throttles_within(300).count, 1);
+	/* One that is removed is not reported any more. */
+	cg_scan_arm(scan, slot);
+	cg_scan_remove(scan, slot);
+	CHECK_EQ(throttles_within(1500).count, 0);
+	cg_scan_remove(scan, quiet);
+	live_remove(&live, "hot");
+	live_remove(&live, "quiet");
 }
 
 /* memory.events and the peak of a group that runs into its limit. */
@@ -320,18 +395,18 @@ static void test_root(void)
 
 	live_make(&live, "root");
 	fd = openat(live.root, live_path(&live, "root"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	CHECK_EQ(cg_scan_open(fd, 1, &s, &p), 0);
+	CHECK_EQ(cg_scan_open(fd, 1, false, &s, &p), 0);
 	close(fd);
 	CHECK_EQ(cg_scan_pass(s, ALL), 0);
 	live_remove(&live, "root");
 	CHECK_EQ(cg_scan_pass(s, ALL), -ENODEV);
 	cg_scan_close(STEAL(s));
 	fd = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	CHECK(cg_scan_open(fd, 1, &s, &p) < 0);
+	CHECK(cg_scan_open(fd, 1, false, &s, &p) < 0);
 	CHECK(s == NULL && p.error < 0 && strstr(p.why, "not attached") != NULL);
 	close(fd);
-	CHECK_EQ(cg_scan_open(live.root, 0, &s, &p), -EINVAL);
-	CHECK_EQ(cg_scan_open(live.root, CG_SCAN_SLOTS_MAX + 1, &s, &p), -EINVAL);
+	CHECK_EQ(cg_scan_open(live.root, 0, false, &s, &p), -EINVAL);
+	CHECK_EQ(cg_scan_open(live.root, CG_SCAN_SLOTS_MAX + 1, false, &s, &p), -EINVAL);
 	CHECK(s == NULL);
 }
 
@@ -342,6 +417,8 @@ static void run_tests(struct cg_probe *p)
 	test_load();
 	if (live.host.enabled & CG_MEMORY)
 		test_events();
+	if ((live.host.enabled & CG_CPU) && cg_scan_throttles_fd(scan) >= 0)
+		test_throttles();
 	test_gone();
 	test_slots();
 	if (live.host.psi)
@@ -360,7 +437,7 @@ int main(void)
 	if (why != NULL)
 		return check_skip(why);
 	fds = fake_open_fds();
-	if (cg_scan_open(live.root, SLOTS, &scan, &p) < 0) {
+	if (cg_scan_open(live.root, SLOTS, true, &scan, &p) < 0) {
 		live_close(&live);
 		CHECK(scan == NULL && p.error < 0 && p.why[0] != '\0');
 		return check_skip(p.why);

@@ -164,7 +164,7 @@ int main(void)
 
 	if (why != NULL)
 		return check_skip(why);
-	if (cg_scan_open(live.root, GROUPS, &scan, &p) < 0) {
+	if (cg_scan_open(live.root, GROUPS, true, &scan, &p) < 0) {
 		live_close(&live);
 		return check_skip(p.why);
 	}

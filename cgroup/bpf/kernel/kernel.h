@@ -49,12 +49,15 @@ enum memcg_memory_event {
 };
 enum psi_states { PSI_MEM_SOME, PSI_MEM_FULL, PSI_CPU_SOME, PSI_CPU_FULL };
 
+struct cgroup;
+
 struct kernfs_node {
 	__u64 id;
 };
 
 struct cgroup_subsys_state {
 	unsigned int flags;
+	struct cgroup *cgroup;
 };
 
 struct task_cputime {
@@ -84,7 +87,16 @@ struct cgroup {
 	struct psi_group *psi;
 };
 
+struct timerqueue_node {
+	__s64 expires;
+};
+
+struct hrtimer {
+	struct timerqueue_node node;
+};
+
 struct cfs_bandwidth {
+	struct hrtimer period_timer;
 	__s64 period;
 	__u64 quota;
 	__u64 burst;
@@ -96,6 +108,10 @@ struct cfs_bandwidth {
 struct task_group {
 	struct cgroup_subsys_state css;
 	struct cfs_bandwidth cfs_bandwidth;
+};
+
+struct cfs_rq {
+	struct task_group *tg;
 };
 
 struct page_counter {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* One walk over all cgroups below a root: for each that is in `slots`, one record. Counts and
- * copies, nothing else. Built thrice, because a function that a kernel lacks cannot be imported:
- * SCAN_FLUSH_CSS: statistics are flushed by controller (6.16 and later), else a cgroup as a whole;
- * SCAN_CAST: pointers can be given a type and then be followed by plain loads (6.2 and later), else
- * each load is a call of a helper.
+ * copies, nothing else; and a message when one of them is throttled. Built thrice, because a
+ * function that a kernel lacks cannot be imported: SCAN_FLUSH_CSS: statistics are flushed by
+ * controller (6.16 and later), else a cgroup as a whole; SCAN_CAST: pointers can be given a type
+ * and then be followed by plain loads (6.2 and later), else each load is a call of a helper.
  *
  * The walk holds cgroup_mutex, so no cgroup and no controller goes away under it. */
 #include "cgroup/bpf/kernel/scan.h"
@@ -31,6 +31,11 @@ struct {
 	__type(key, __u32);
 	__type(value, struct scan_record);
 } records SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, SCAN_RING_BYTES);
+} throttles SEC(".maps");
 
 #ifdef SCAN_CAST
 /* As libbpf 1.2 and newer declare it. */
@@ -192,5 +197,36 @@ int scan(struct bpf_iter__cgroup *ctx)
 	rec->have = have;
 	rec->id = id;
 	rec->pass = control.pass;
+	return 0;
+}
+
+/* One message until the reader asks for the next: every CPU that runs the group is throttled by
+ * itself, and at a ceiling all of them are in each period. The kernel calls the function also where
+ * there is quota left in the end, as right after a write of cpu.max: then it returns false. */
+SEC("fexit/throttle_cfs_rq")
+int throttled(__u64 *ctx)
+{
+	struct cfs_rq *cfs_rq = (void *)ctx[0];
+	struct scan_throttle *event;
+	struct scan_record *rec;
+	__u32 *slot;
+	__u64 id;
+
+	if (!(__u8)ctx[1])
+		return 0;
+	id = cfs_rq->tg->css.cgroup->kn->id;
+	slot = bpf_map_lookup_elem(&slots, &id);
+	rec = slot == NULL ? NULL : bpf_map_lookup_elem(&records, slot);
+	if (rec == NULL || __sync_val_compare_and_swap(&rec->armed, 1, 0) != 1)
+		return 0;
+	event = bpf_ringbuf_reserve(&throttles, sizeof *event, 0);
+	if (event == NULL)
+		return 0;
+	event->slot = *slot;
+	event->unused = 0;
+	event->period_end_nsec = 0;
+	if (bpf_core_field_exists(struct hrtimer, node.expires))
+		event->period_end_nsec = cfs_rq->tg->cfs_bandwidth.period_timer.node.expires;
+	bpf_ringbuf_submit(event, 0);
 	return 0;
 }

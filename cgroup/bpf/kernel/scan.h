@@ -9,6 +9,8 @@
 #endif
 
 #define SCAN_VERSION 1u
+/* A message for each of 1,024 cgroups; a multiple of any page size. */
+#define SCAN_RING_BYTES (64 * 1024)
 
 /* Which parts are filled: the same bits as enum usage_have. */
 enum scan_part {
@@ -59,6 +61,13 @@ enum scan_stat {
 	SCAN_STATS
 };
 
+/* A group has used its quota before the period ended, and a CPU's threads of it are stopped. */
+struct scan_throttle {
+	__u32 slot;
+	__u32 unused;
+	__u64 period_end_nsec; /* CLOCK_MONOTONIC; 0: not known */
+};
+
 struct scan_record {
 	__u32 version; /* SCAN_VERSION */
 	__u32 have;    /* enum scan_part */
@@ -79,4 +88,6 @@ struct scan_record {
 	__u64 psi_mem_nsec[2];
 	__s64 events[SCAN_EVENTS];
 	__s64 stat[SCAN_STATS]; /* may dip below 0: then it reads as 0 */
+	/* 1: the next throttle is reported, which sets it to 0. */
+	__u64 armed;
 };

@@ -3,10 +3,11 @@
  * react LAW TO GRANTED SECONDS FOLDER...: wakes the program "demand" in each of these cgroups, one
  * after another, each at a random moment, and watches cpu.stat and cpu.max every 2 ms for SECONDS,
  *or until it is raised and has run free for longer than a second: react LAW first_ms=97
- *reach_ms=812 overshoot_permille=1625
+ *reach_ms=812 overshoot_permille=1625 stood_ms=120
  *	first	   from the first throttled period to the first higher limit
  *	reach	   from the step to GRANTED permille of TO millicores
  *	overshoot  the highest limit, permille of TO; 0: never throttled
+ *	stood	   the longest that a thread of it stood still in the first second
  * LAW: "agent" watches alone; "captain" applies Autothrottle's law to the cgroup; "vpa" what VPA's
  * loop does within the time: a recommender and an updater, each once a minute.
  */
@@ -199,6 +200,23 @@ static pid_t first_pid(const char *folder)
 	return n > 0 ? (pid_t)strtol(text, NULL, 10) : -1;
 }
 
+/* What "demand" says of itself; -1: nothing yet. */
+static long long stood_msec(pid_t pid)
+{
+	char path[64];
+	long long ret = -1;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/run/stood-%d", (int)pid);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return -1;
+	if (fscanf(f, "%lld", &ret) != 1)
+		ret = -1;
+	fclose(f);
+	return ret;
+}
+
 struct wanted {
 	const struct law *law;
 	uint64_t to, granted;
@@ -210,6 +228,7 @@ static void watch(struct run *r, const struct wanted *g, pid_t pid)
 	struct gauge own = {0};
 	uint64_t before, from, throttled, limit, highest = 0;
 	int64_t begin, now, thr = 0, first = 0, reach = 0, moved = 0;
+	long long stood;
 
 	gauge_sleep(&own, now_nsec() + (int64_t)(drand48() * NSEC_PER_SEC));
 	if (observe(r) < 0)
@@ -222,10 +241,11 @@ static void watch(struct run *r, const struct wanted *g, pid_t pid)
 	for (now = begin; now < begin + g->watch_nsec; now = now_nsec()) {
 		if (observe(r) < 0)
 			break;
-		if (thr == 0 && r->throttled > before)
-			thr = now;
 		if (r->limit > from && first == 0)
 			first = now;
+		/* A raise within the period leaves no throttled period behind. */
+		if (thr == 0 && (r->throttled > before || first != 0))
+			thr = now;
 		if (r->limit > from && reach == 0 && r->limit * 1000 >= g->to * g->granted)
 			reach = now;
 		if (r->limit > highest)
@@ -239,12 +259,14 @@ static void watch(struct run *r, const struct wanted *g, pid_t pid)
 		g->law->step(r, now);
 		gauge_sleep(&own, now + g->law->look_nsec);
 	}
+	stood = stood_msec(pid);
 	kill(pid, SIGTERM);
-	printf("react %s first_ms=%lld reach_ms=%lld overshoot_permille=%" PRIu64 "\n",
+	printf("react %s first_ms=%lld reach_ms=%lld overshoot_permille=%" PRIu64
+	       " stood_ms=%lld\n",
 	       g->law->name,
 	       first == 0 || thr == 0 ? -1 : (long long)((first - thr) / NSEC_PER_MSEC),
 	       reach == 0 ? -1 : (long long)((reach - begin) / NSEC_PER_MSEC),
-	       thr == 0 ? 0 : highest * 1000 / g->to);
+	       thr == 0 ? 0 : highest * 1000 / g->to, stood);
 }
 
 int main(int argc, char **argv)
