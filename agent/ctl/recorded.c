@@ -302,6 +302,9 @@ static int history_chart(const struct ctl *c, const char *name)
 
 	if (r == CTL_OK && p.count >= 2)
 		r = print(c, name, &p);
+	else if (r == CTL_OK && p.count == 1)
+		r = ctl_fail(c, CTL_NOT_MANAGED, "try again in a few seconds",
+			     "the recording has one sample of %s, and a chart needs two", name);
 	else if (r == CTL_OK)
 		r = ctl_fail(c, CTL_NOT_MANAGED,
 			     "`vscalectl record dump` lists what the recording has; a container "

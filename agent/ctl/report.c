@@ -963,7 +963,7 @@ static void put_stays(const struct ctl *c, const cJSON *row, const struct templa
 static int put_patches(const struct ctl *c, const cJSON *rows, FILE *list)
 {
 	const cJSON *row, *last = NULL;
-	char name[NAME_MAX];
+	char name[2 * NAME_MAX]; /* one that is too long for a file is an error of open() */
 	FILE *f = c->out;
 	int in = 0;
 
