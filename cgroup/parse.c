@@ -280,14 +280,15 @@ static const char *scan_psi_total(const char *p, uint64_t *ret_total)
 	bool seen = false;
 
 	while (*p == ' ') {
-		const char *field = ++p;
+		const char *field = ++p, *value_end;
 
 		p = scan_word(field);
 		if (p == field)
 			return NULL;
 		if (!word_at(field, "total="))
 			continue;
-		if (seen || scan_u64(field + 6, &total) != p)
+		value_end = scan_u64(field + 6, &total);
+		if (seen || value_end == NULL || value_end != p)
 			return NULL;
 		seen = true;
 	}

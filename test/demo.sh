@@ -51,7 +51,7 @@ build()
 # The machine gets all of it installed: its cluster runs it from its own root.
 kubernetes()
 {
-	build vscaled vscalectl lab_burn lab_grow lab_hold man_vscaled.8 man_vscalectl.1 man_vscaled.yaml.5
+	build vscaled vscalectl vscale-backtest lab_burn lab_grow lab_hold man_vscaled.8 man_vscalectl.1 man_vscaled.yaml.5
 	cp "$here/demo/kubernetes.sh" "$build/stage/run"
 	echo "demo: in the lab's virtual machine, where time is counted in instructions"
 	"$here/packages.sh" install lab

@@ -167,8 +167,9 @@ void take_back_unclassified(struct managed *m)
 	if (m->cgroup.cg == NULL || cg_write(m->cgroup.cg, &lower) != APPLY_DONE)
 		return; /* in use: it stays in the ledger */
 	drift_replaced_early(m, c->unclassified_bytes);
-	/* PID 1 writes what it stores at every call: that is ordinary. */
-	if (m->drift.early == DRIFT_EARLY_REPLACED)
+	/* PID 1 writes what it stores at every call, and the kubelet all of a spec that changed:
+	 * that is ordinary. */
+	if (m->drift.early == DRIFT_EARLY_REPLACED && m->wake->now >= m->container.echo_until)
 		message_taken_back(m, lower.from, lower.to);
 	control_set_unclassified(c, 0);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/backtest/series.h"
 #include "policy/base/quantity.h"
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -234,8 +235,9 @@ static int read_header(struct reader *r, char *line)
 		return outcome;
 	cpu = find(r, ROLE_CPU);
 	if (cpu == NULL || find(r, ROLE_TIME) == NULL)
-		return wrong(r, "the first line has no column %s; columns that are not known: %s",
+		return wrong(r, "the first line has no column %s%s%s",
 			     cpu != NULL ? "time" : "cpu_cores, cpu_millicores or cpu_percent",
+			     r->f.unused[0] != '\0' ? "; columns that are not known: " : "",
 			     r->f.unused);
 	/* Beside names of series it is of a range query, in cores. */
 	if (strcmp(cpu->title, "value") == 0 && find(r, ROLE_SERIES) != NULL)
@@ -282,7 +284,11 @@ static int take_value(struct reader *r, enum role role, char *text, uint64_t *re
 {
 	const struct column *c = find(r, role);
 	uint64_t cpus = r->cpus != 0 ? r->cpus : BACKTEST_CPUS_MAX;
-	uint64_t most = (role == ROLE_CPU ? cpus * MICRO : MEMORY_MAX) / c->unit;
+	size_t length = strlen(text);
+	/* 250m and 512Mi have a unit of their own. */
+	bool suffix = length > 0 && isalpha((unsigned char)text[length - 1]);
+	uint64_t unit = !suffix ? c->unit : role == ROLE_CPU ? MICRO : 1;
+	uint64_t most = (role == ROLE_CPU ? cpus * MICRO : MEMORY_MAX) / unit;
 	__int128 v;
 
 	if (!parse_number(r, text, &v))
@@ -293,7 +299,7 @@ static int take_value(struct reader *r, enum role role, char *text, uint64_t *re
 						"of its unit?"
 					      : "1 PiB",
 			     text);
-	*ret = (uint64_t)(v * c->unit / NANO);
+	*ret = (uint64_t)(v * unit / NANO);
 	return 0;
 }
 

@@ -110,7 +110,7 @@ struct failure {
 
 /* clang-format off */
 static const struct failure failures[] = {
-	{-ENOENT, 404, "not managed", "a unit is managed when a rule under units: in the configuration matches it; vscalectl list shows all"},
+	{-ENOENT, 404, "not managed", "a unit is managed when a rule under units: in the configuration matches it, a container when its pod has the annotation vscaled.dev/mode; vscalectl list shows all"},
 	{-EINVAL, 400, "not a valid request", NULL},
 	{-EPERM,  403, "not allowed", "ask as root"},
 	{-EACCES, 403, "not allowed", "ask as root"},

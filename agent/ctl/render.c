@@ -310,8 +310,9 @@ static const char *one_value(const struct screen *s, enum value_kind kind, const
 			 (double)amount / (strstr(key, "_ppm") != NULL ? 10000 : 10));
 		break;
 	case VALUE_WHOLE:
-		snprintf(buf, HUMAN_SIZE, "%.0f %%", (double)amount / 10);
-		return amount <= 1000 ? buf : "-";
+		/* Confidence has no upper end. */
+		snprintf(buf, HUMAN_SIZE, "%.0f %%", (double)MIN(amount, (uint64_t)1000) / 10);
+		break;
 	default:
 		snprintf(buf, HUMAN_SIZE, "%.*f", money < 99.995 ? 2 : 0, money);
 		break;

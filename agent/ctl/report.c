@@ -977,9 +977,12 @@ static int put_patches(const struct ctl *c, const cJSON *rows, FILE *list)
 		if (!changes[RESOURCE_CPU].set && !changes[RESOURCE_MEMORY].set)
 			continue;
 		if (owner == NULL) {
-			fprintf(c->err, "vscalectl: %s/%s: no patch for its kind, %s\n",
+			bool bare = cJSON_GetObjectItemCaseSensitive(row, "owner") == NULL;
+
+			fprintf(c->err, "vscalectl: %s/%s: no patch%s%s\n",
 				json_text(row, "namespace"), json_text(row, "workload"),
-				json_text(row, "owner"));
+				bare ? ": it has no controller" : " for its kind, ",
+				bare ? "" : json_text(row, "owner"));
 			continue;
 		}
 		if (!same_workload(last, row) && list != NULL) {

@@ -126,10 +126,10 @@ EVENT(PROPERTY_FAILED, "property-failed", LOG_WARNING, 3, WHO | F(ERROR) | F(SPA
 EVENT(PROPERTY_HEADROOM, "property-headroom", LOG_INFO, 3, WHO | CHANGE,
       SD_ID128_MAKE(4c,0a,19,64,33,15,49,30,81,63,60,5e,70,d5,46,fc),
       "systemd stores {who} {resource} {to}, the cgroup has {from}[ ({why})]")
-/* who: the pod; count: the generation of its spec */
-EVENT(REPORT_RATIFIED, "report-ratified", LOG_INFO, 0, WHO | F(COUNT_OF),
+/* who: the pod; count: the generation of its spec; detail: what it has in the place of the originals */
+EVENT(REPORT_RATIFIED, "report-ratified", LOG_INFO, 0, WHO | F(COUNT_OF) | F(DETAIL),
       SD_ID128_MAKE(76,14,66,b0,a2,e8,48,6c,a4,82,24,d0,5f,5a,65,84),
-      "{who} resized: the kubelet has carried out generation {count} of its spec")
+      "{who} resized: the kubelet has carried out generation {count} of its spec[: {detail}]")
 /* from: in the cgroup; detail: what the API server said */
 EVENT(REPORT_REFUSED, "report-refused", LOG_WARNING, 3, WHO | F(RESOURCE) | F(FROM) | F(DETAIL),
       SD_ID128_MAKE(d5,5d,2e,dc,4c,79,40,af,95,e9,e9,ab,60,78,c6,6f),

@@ -479,8 +479,9 @@ static void add_changes(const struct managed *m, const struct kube_container *k,
 	}
 }
 
-/* The Event of the first time names values; those that follow are one series with it. */
-static void note_ratified(struct cluster *c, const struct pod *p)
+/* What the spec has now in the place of the originals. The Event of the first time has it too;
+ * those that follow are one series with that. */
+static void tell_ratified(struct cluster *c, const struct pod *p, uint64_t generation, bool sent)
 {
 	const struct kube_pod *s = p->spec;
 	char text[CHANGES_MAX] = "";
@@ -492,6 +493,11 @@ static void note_ratified(struct cluster *c, const struct pod *p)
 	if (text[0] == '\0')
 		strcpy(text, restored ? "the original limits are restored"
 				      : "the spec has its original values; sizing goes on");
+	event_tell(EVENT_REPORT_RATIFIED, .who = message_pod(s), .count = generation,
+		   .detail = text);
+	/* A resize that a former run of the daemon sent gets no Event. */
+	if (!sent)
+		return;
 	recorder_note(c->recorder, s, "Normal", restored ? "Restored" : "Resized", "Resize", text,
 		      c->wake->now, c->wake->now_real);
 }
@@ -583,12 +589,9 @@ static void on_ratified(void *ctx, struct pod *p, uint64_t generation)
 	usec_t sent_at = reporter_sent_at(p->report);
 
 	daemon_wake(c->wake);
-	event_tell(EVENT_REPORT_RATIFIED, .who = message_pod(p->spec), .count = generation);
-	/* A resize that a former run of the daemon sent has no time here, and gets no Event. */
-	if (sent_at != 0) {
+	tell_ratified(c, p, generation, sent_at != 0);
+	if (sent_at != 0)
 		counters_took(&c->units->tally->apply[BACKEND_API], c->wake->now - sent_at);
-		note_ratified(c, p);
-	}
 	POD_FOREACH (m, p) {
 		const struct kube_container *k = pod_spec_of(m);
 

@@ -729,10 +729,11 @@ static void control_mem_review_shrink(struct control *c, const struct control_co
 	}
 	if (in.must) {
 		uint64_t asked = control_shrink_asked(c, x->now) ?: LIMIT_MAX;
+		uint64_t end = MIN(control_refused(c, RESOURCE_MEMORY), asked);
 
 		/* The API server refused more, or the ledger asks for the rest: no further than
 		 * necessary. */
-		in.candidate = MAX(in.candidate, MIN(control_refused(c, RESOURCE_MEMORY), asked));
+		in.candidate = MAX(in.candidate, end);
 	} else if (!c->rule.scale_down) {
 		res->blocked = BLOCKED_SCALE_DOWN_OFF;
 		return;

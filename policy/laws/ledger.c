@@ -479,7 +479,8 @@ uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t 
 			continue;
 		ret[asked++] = (struct ledger_ask){.entry = ret[i].entry, .to = to};
 		/* Its limit a moment after it was asked. */
-		to = MIN(MAX(to, e->charged), e->limit);
+		to = MAX(to, e->charged);
+		to = MIN(to, e->limit);
 		have += outstanding(l, e) - outstanding_at(l, e, to);
 	}
 	return asked;

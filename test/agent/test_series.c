@@ -58,6 +58,12 @@ static void test_forms(void)
 		 START,
 		 {1500000, 1000},
 		 0},
+		/* A suffix is the value's own unit. */
+		{"time,cpu_millicores,memory_mib\n1700000000,250m,512Mi\n1700000001,250,1\n",
+		 0,
+		 START,
+		 {250000, 250000},
+		 512 * MIB},
 		{"date,CPU %\n2023-11-14T23:13:20.250+01:00,50\n" SECOND(".5+0000") ",25",
 		 4,
 		 START + 250000,
