@@ -282,7 +282,7 @@ const struct config_key config_keys[] = {
 	    "A raise goes at most to this share of the CPU time that was used and waited for"),
 	ROW("cpu.raiseInterval", CONFIG_DURATION, tuning.cpu.raise_interval_usec,
 	    10 * MS, MINUTE, "100ms",
-	    "Between raises"),
+	    "Between raises of the reflex pass"),
 	ROW("cpu.recentWindow", CONFIG_DURATION, tuning.cpu.recent_usec, SEC, DAY, "10m",
 	    "Before a decrease demand is watched for this long; it halves in weight every six of these; "
 	    "its maximum holds the limit up (not with goal `savings`)"),

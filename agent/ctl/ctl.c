@@ -632,10 +632,11 @@ char *ctl_read_stream(FILE *f)
 	size_t size;
 
 	errno = 0;
-	if (getdelim(&text, &size, '\0', f) >= 0 || errno == 0)
-		return text != NULL ? text : strdup("");
+	if (getdelim(&text, &size, '\0', f) >= 0)
+		return text;
 	free(text);
-	return NULL;
+	/* At its end at once: the buffer has nothing in it. */
+	return errno == 0 ? strdup("") : NULL;
 }
 
 int ctl_lock(const struct ctl *c, const char *hint, struct lock *ret)

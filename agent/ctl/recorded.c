@@ -582,7 +582,7 @@ static void print_event(const struct reading *r, const struct flight_event *e)
 	const struct flight_call *f = e->call;
 	char text[TIME_TEXT_SIZE], memory[HUMAN_SIZE];
 
-	fprintf(r->c->out, "%s %-7s", time_text(f->now_real, 3, text), flight_kind_names[e->kind]);
+	fprintf(r->c->out, "%s %-9s", time_text(f->now_real, 3, text), flight_kind_names[e->kind]);
 	if (f->usage.have & USAGE_CPU)
 		fprintf(r->c->out, " cpu %.3f s, throttled %" PRIu64 "/%" PRIu64,
 			(double)f->usage.cpu_usage_usec / USEC_PER_SEC, f->usage.nr_throttled,

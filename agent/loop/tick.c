@@ -237,7 +237,7 @@ static bool visit_one(struct managed *m, enum pass pass, struct usage *u, struct
 		reflex_on_clock(m, u, plan);
 	else
 		observe(m, pass == PASS_REVIEW, u, plan);
-	if (control_answers_throttling(&m->control))
+	if (control_answers_throttling(&m->control, &m->config->tuning))
 		reader_arm(m);
 	return plan->count > before && plan_raise(m->table, plan, before);
 }
@@ -363,21 +363,23 @@ void tick_throttled(struct managed *m, usec_t period_end_monotonic)
 	struct plan plan;
 
 	daemon_wake(m->table->wake);
-	/* Too late: the kernel has refilled the quota, and what is read is of the next period. */
-	if (period_end_monotonic != 0 && daemon_clock() >= period_end_monotonic) {
-		reader_arm(m);
-		return;
-	}
 	if (!managed_has_laws(m) || reader_read(m, FIRST_USAGE, 0, &u) < 0)
 		return;
+	/* Too late: the kernel has refilled the quota, and what was read is of the next period. */
+	if (period_end_monotonic != 0 && daemon_clock() >= period_end_monotonic) {
+		if (control_answers_throttling(&m->control, &m->config->tuning))
+			reader_arm(m);
+		return;
+	}
 	plan_begin(m->table, &plan);
 	x = daemon_context(m->table, &plan);
 	recorded_call(m, &(struct flight_input){.kind = FLIGHT_THROTTLED, .usage = &u}, &x);
 	m->table->tally->throttle_events++;
+	/* Before the write, after which it may be throttled again. */
+	if (plan.count > 0 || m->control.cpu.period.echo)
+		reader_arm(m);
 	if (plan.count == 0)
 		return;
-	/* Before the write, after which it may be throttled again. */
-	reader_arm(m);
 	message_sum_raises(m, true);
 	plan_apply(m->table, &plan);
 	message_sum_raises(m, false);

@@ -98,6 +98,8 @@ static void tell_raised(struct managed *m)
 void message_sum_raises(struct managed *m, bool sum)
 {
 	m->reported.raised.under_way = sum;
+	if (m->pod != NULL && m->pod->level != NULL)
+		m->pod->level->reported.raised.under_way = sum;
 }
 
 void message_summed(struct managed *m, bool now)
@@ -105,7 +107,8 @@ void message_summed(struct managed *m, bool now)
 	char detail[DECISION_TEXT_BYTES];
 	struct summed_steps *sum = &m->reported.summed;
 
-	if (m->wake->now - m->reported.raised.at >= SETTLED_USEC)
+	if (now || m->wake->now - m->reported.raised.at >= SETTLED_USEC ||
+	    m->wake->now - m->reported.raised.since >= SUM_UP_USEC)
 		tell_raised(m);
 	if (sum->since == 0 || (!now && m->wake->now - sum->since < SUM_UP_USEC))
 		return;
@@ -139,11 +142,12 @@ static bool sum_up_raise(const struct done_step *done)
 
 	if (s->knob != KNOB_CPU_MAX)
 		return false;
-	if (!sum->under_way || done->outcome != APPLY_DONE || s->reason != REASON_THROTTLED) {
+	if (!sum->under_way || done->outcome != APPLY_DONE || change_lowers(s)) {
 		tell_raised(m);
 		return false;
 	}
 	if (sum->at == 0) {
+		sum->since = m->wake->now;
 		sum->from = amount(s, s->from);
 		memcpy(sum->took, done->took, sizeof sum->took);
 	}
@@ -281,8 +285,7 @@ void message_drift(struct managed *m, enum resource r, const struct drift_facts 
 {
 	bool again = kind == EVENT_DRIFT_REASSERTED;
 
-	if (r == RESOURCE_MEMORY)
-		message_summed(m, true);
+	message_summed(m, true);
 	event_tell(kind, .who = message_who(m), .resource = r,
 		   .from = again ? f->observed : f->expected,
 		   .to = again ? f->expected : f->observed, .by = by);

@@ -25,7 +25,7 @@ void message_step(struct managed *m, const struct change *s, int outcome,
 void message_steps(struct unit_table *t);
 /* memory.max was found above what is held, and is held again: take_back_unclassified(). */
 void message_taken_back(struct managed *m, uint64_t from, uint64_t to);
-/* Reports sums that are old enough; now: every sum of memory. */
+/* Reports sums that are old enough; now: every sum. */
 void message_summed(struct managed *m, bool now);
 /* The raises of CPU in this plan are reported with those of the next moments, as one. */
 void message_sum_raises(struct managed *m, bool sum);

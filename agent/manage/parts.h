@@ -75,7 +75,7 @@ struct managed_reported {
 		struct decision why; /* the newest */
 	} summed; /* memory that was taken back in several steps, and is reported as one */
 	struct raised_steps {
-		usec_t at; /* of the newest; 0: none */
+		usec_t since, at; /* of the first and the newest; at 0: none */
 		uint64_t from;
 		struct decision why;      /* the newest */
 		usec_t took[SINCE_COUNT]; /* the first */

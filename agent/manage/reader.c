@@ -87,8 +87,7 @@ static void report_choice(const struct reader *r, bool wanted)
 static struct managed *owner(const struct unit_table *t, uint32_t slot)
 {
 	UNITS_FOREACH (m, t)
-		if (m->cgroup.cg != NULL &&
-		    (m->cgroup.slots.own == slot || m->cgroup.slots.inner == slot))
+		if (m->cgroup.slots.own == slot || m->cgroup.slots.inner == slot)
 			return m;
 	return NULL;
 }

@@ -14,6 +14,7 @@ struct pods;
 struct pod *pods_note(struct pods *pods, const char *uid);
 /* A pod came or changed. Takes it. */
 void pods_put(struct pods *pods, struct kube_pod *pod);
+/* uid: not of the pod itself, which goes. */
 void pods_gone(struct pods *pods, const char *uid);
 /* The pod exists, though its changes are not known. */
 void pods_seen(struct pods *pods, const char *uid);

@@ -182,7 +182,7 @@ enum {
 static int set_up(const struct order *o, const struct build *b, const struct findings *found,
 		  struct bpf_object **ret, struct cg_probe *p)
 {
-	struct bpf_map *slots, *records, *constants;
+	struct bpf_map *slots, *records, *constants, *throttles;
 	struct bpf_program *throttled;
 	size_t bytes = 0;
 	const void *elf = b->elf(&bytes);
@@ -194,10 +194,13 @@ static int set_up(const struct order *o, const struct build *b, const struct fin
 	slots = bpf_object__find_map_by_name(*ret, "slots");
 	records = bpf_object__find_map_by_name(*ret, "records");
 	constants = bpf_object__find_map_by_name(*ret, ".rodata");
+	throttles = bpf_object__find_map_by_name(*ret, "throttles");
 	throttled = bpf_object__find_program_by_name(*ret, "throttled");
-	if (slots == NULL || records == NULL || constants == NULL || throttled == NULL)
+	if (slots == NULL || records == NULL || constants == NULL || throttles == NULL ||
+	    throttled == NULL)
 		return cg_probe_fault(p, -ENOENT, "the object lacks a part");
 	bpf_program__set_autoload(throttled, found->throttles);
+	bpf_map__set_autocreate(throttles, found->throttles);
 	bpf_map__set_max_entries(slots, o->slot_count);
 	bpf_map__set_max_entries(records, o->slot_count);
 	r = bpf_map__set_initial_value(constants, found->stat_at, sizeof found->stat_at);
@@ -294,6 +297,7 @@ static int reader_bpf_load(void *ctx, struct cg_load_result *ret, struct cg_prob
 {
 	const struct order *o = ctx;
 	struct findings found = {0};
+	char why[CG_PROBE_TEXT_BYTES] = "";
 	int r = look_up(&found, p);
 
 	if (r < 0)
@@ -304,11 +308,15 @@ static int reader_bpf_load(void *ctx, struct cg_load_result *ret, struct cg_prob
 		for (size_t i = 0; i < ARRAY_SIZE(builds); i++) {
 			if (found.fits[i])
 				r = load_build(o, &builds[i], &found, ret, p);
+			if (r == 0 && why[0] != '\0')
+				snprintf(p->why + strlen(p->why), sizeof p->why - strlen(p->why),
+					 " (%s)", why);
 			if (r == 0)
 				return 0;
 		}
 		if (!found.throttles)
 			return r;
+		memcpy(why, p->why, sizeof why);
 	}
 }
 
@@ -319,7 +327,8 @@ static int on_throttle(void *ctx, void *data, size_t bytes)
 
 	if (bytes == sizeof *event && event->slot < s->slot_count && s->ids[event->slot] != 0)
 		s->throttled(s->throttled_ctx, event->slot, event->period_end_nsec / 1000);
-	return 0;
+	/* One at a time: the next one has its own time, and what is urgent comes in between. */
+	return -EAGAIN;
 }
 
 /* Without them the limits of throttled groups are raised a little later. */

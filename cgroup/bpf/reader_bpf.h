@@ -19,7 +19,7 @@ struct cg_scan;
 
 /* A reader for up to slots cgroups below root_dirfd, a folder of the version 2 hierarchy (its root
  * is best: a pass walks every cgroup below). throttles: reports throttling, too, where the kernel
- * has a function to wait at. *p has the result of loading the program, whatever is
+ * has a function to attach to. *p has the result of loading the program, whatever is
  * returned: 0; -EOPNOTSUPP: built without BPF or a kernel without it; -EPERM; else -errno. Loading
  * takes some 100 ms and, in a process of its own, some 12 MB. */
 int cg_scan_open(int root_dirfd, uint32_t slots, bool throttles, struct cg_scan **ret,

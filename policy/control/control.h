@@ -209,7 +209,7 @@ void control_reflex_pass(struct control *c, const struct usage *u, const struct 
  * CPU counters of that moment. */
 void control_throttled(struct control *c, const struct usage *u, const struct control_context *x);
 /* Would it be raised then? */
-bool control_answers_throttling(const struct control *c);
+bool control_answers_throttling(const struct control *c, const struct tuning *t);
 /* For a sample without memory.stat: true when that cannot have changed since it was read. */
 bool control_stat_stands(const struct control *c, const struct usage *u);
 /* Memory is read at every reflex pass: use is close to the limit, or grows towards it. */

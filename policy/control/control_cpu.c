@@ -133,15 +133,16 @@ static bool raised_just_now(const struct control *c, const struct control_contex
 						 x->tuning->cpu.raise_interval_usec;
 }
 
-static bool lets_pass(const struct control *c, const struct control_context *x, uint64_t limit,
-		      const struct cpu_rates *window)
+static bool lets_pass(const struct control *c, const struct control_context *x,
+		      const struct cpu_rates *window, uint64_t run)
 {
+	uint64_t limit = cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
 	const struct cpu_goal goal = cpu_goal_of(x->tuning, c->rule.goal);
 
 	if (x->tuning->history.algorithm == ALGORITHM_THRESHOLD)
 		return true;
 	return x->tuning->history.algorithm != ALGORITHM_VPA &&
-	       cpu_passes(&goal, &c->cpu, limit, window);
+	       cpu_passes(&goal, &c->cpu, limit, window, run);
 }
 
 void control_reflex_cpu(struct control *c, const struct control_context *x)
@@ -160,7 +161,7 @@ void control_reflex_cpu(struct control *c, const struct control_context *x)
 
 	limit = cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
 	desired = cpu_reflex_desired(t, limit, &window, c->cpu.proven_milli);
-	if (desired == 0 || lets_pass(c, x, limit, &window)) {
+	if (desired == 0 || lets_pass(c, x, &window, c->cpu.throttled_run)) {
 		control_ease_ceiling(res, x->now);
 		if (cpu_trial_passed(t, &c->cpu, u, x->now))
 			c->cpu.trial.active = false; /* a later throttling still knows it */
@@ -175,31 +176,37 @@ void control_reflex_cpu(struct control *c, const struct control_context *x)
 		raise_by_reflex(c, x, desired);
 }
 
-bool control_answers_throttling(const struct control *c)
+bool control_answers_throttling(const struct control *c, const struct tuning *t)
 {
-	return control_grows_cpu(c) && !c->resource[RESOURCE_CPU].at_ceiling;
+	return control_grows_cpu(c) && !c->resource[RESOURCE_CPU].at_ceiling &&
+	       t->history.algorithm != ALGORITHM_THRESHOLD;
 }
 
 void control_throttled(struct control *c, const struct usage *u, const struct control_context *x)
 {
 	struct control_resource *res = &c->resource[RESOURCE_CPU];
 	struct cpu_rates window;
-	uint64_t limit, desired;
+	uint64_t desired, run;
 
-	if (c->last_at == 0 || !control_answers_throttling(c) || res->planned_at == x->now)
+	if (c->last_at == 0 || !control_answers_throttling(c, x->tuning) ||
+	    res->planned_at == x->now)
 		return;
 	usage_merge(&c->last, u);
 	c->last.limits = c->kernel;
 	control_weigh_throttling(c, x);
-	limit = cpu_milli_of(c->kernel.cpu_quota_usec, c->kernel.cpu_period_usec);
-	desired = cpu_within_period(&c->cpu, &c->last, x->now, &window);
-	if (lets_pass(c, x, limit, &window))
+	desired = cpu_within_period(&x->tuning->cpu, &c->cpu, &c->last, x->now, &window);
+	/* This period, and the one before if no pass has counted it. */
+	run = c->cpu.throttled_run + 1 + (c->last.nr_throttled > c->cpu.spread_mark.throttled);
+	if (desired == 0 || lets_pass(c, x, &window, run))
 		return;
-	c->rates.throttle_ppm = 0;
 	if (c->cpu.trial.active)
 		undo_trial(c, x, desired);
 	else
 		raise_by_reflex(c, x, desired);
+	if (res->planned_at != x->now)
+		return;
+	c->cpu.period.answered_at = x->now;
+	res->pending.throttle_ppm = 0;
 }
 
 /* The desired limit by the recent periods, history, a failed shrink and the original. */

@@ -70,7 +70,8 @@ uint32_t control_reflex_wants(const struct control *c, const struct usage *u)
 	if (!memory || (u->have & USAGE_MEM_STAT))
 		return 0;
 	if (!(u->have & USAGE_MEM))
-		return control_hot(c) || u->cpu_usage_usec >= c->last.cpu_usage_usec + RAN_USEC
+		return control_hot(c) ||
+				       u->cpu_usage_usec >= c->cpu.spread_mark.used_usec + RAN_USEC
 			       ? USAGE_MEM
 			       : 0;
 	return stat_wanted(c, u) ? USAGE_MEM_STAT : 0;

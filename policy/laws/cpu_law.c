@@ -65,40 +65,64 @@ uint64_t cpu_reflex_desired(const struct tuning_cpu *t, uint64_t limit_milli,
  * report of a period, as each write refills the quota; every step costs a wake-up (0.2 ms). */
 #define PERIOD_STEP_PERMILLE STEP_MIN_PERMILLE
 
-uint64_t cpu_within_period(struct cpu_law *c, const struct usage *u, usec_t now,
-			   struct cpu_rates *ret)
+/* A write refilled the quota, and so little was used since: the report is of the one before. */
+#define ECHO_DIVISOR 4
+
+static bool is_echo(const struct cpu_law *c, const struct usage *u)
 {
 	const struct cpu_mark *base = &c->since_write.base;
-	uint64_t quota = u->limits.cpu_quota_usec, period = u->limits.cpu_period_usec;
-	struct cpu_period *p = &c->period;
-	uint64_t before = 0, used;
+
+	return base->at != 0 && base->at == c->write_at &&
+	       u->cpu_usage_usec - MIN(base->used_usec, u->cpu_usage_usec) <
+		       u->limits.cpu_quota_usec / ECHO_DIVISOR;
+}
+
+/* What was used in this period, or in the whole period before, as far as reports tell. */
+static uint64_t used_in_period(struct cpu_period *p, const struct usage *u, usec_t now)
+{
+	uint64_t quota = u->limits.cpu_quota_usec, before = 0, begin;
+	bool recent = p->at != 0 && now - p->at <= 2 * u->limits.cpu_period_usec;
 
 	/* The first report says that a quota was used since the period began. What was used after
 	 * the last report of the period before is known now, too. */
-	if (p->at == 0 || p->periods != u->nr_periods || u->cpu_usage_usec < p->begin_usec) {
-		uint64_t begin = u->cpu_usage_usec - MIN(u->cpu_usage_usec, quota);
-
-		if (p->at != 0 && u->nr_periods == p->periods + 1 && begin > p->begin_usec)
+	if (!recent || p->periods != u->nr_periods || u->cpu_usage_usec < p->begin_usec) {
+		begin = u->cpu_usage_usec - MIN(u->cpu_usage_usec, quota);
+		if (recent && u->nr_periods == p->periods + 1 && begin > p->begin_usec)
 			before = begin - p->begin_usec;
 		p->begin_usec = begin;
 	}
 	p->at = now;
 	p->periods = u->nr_periods;
+	return MAX(before, u->cpu_usage_usec - p->begin_usec);
+}
+
+uint64_t cpu_within_period(const struct tuning_cpu *t, struct cpu_law *c, const struct usage *u,
+			   usec_t now, struct cpu_rates *ret)
+{
+	const struct cpu_mark *base = &c->since_write.base;
+	uint64_t quota = u->limits.cpu_quota_usec, desired;
+
 	*ret = (struct cpu_rates){
-		.periods = u->nr_periods - MIN(base->periods, u->nr_periods) + 1,
-		.throttled = u->nr_throttled - MIN(base->throttled, u->nr_throttled) + 1,
+		.periods = add_sat(u->nr_periods - MIN(base->periods, u->nr_periods), 1),
+		.throttled = add_sat(u->nr_throttled - MIN(base->throttled, u->nr_throttled), 1),
 	};
 	ret->throttle_ppm = (uint32_t)mul_div(MIN(ret->throttled, ret->periods), PPM, ret->periods);
-	used = MAX(before, u->cpu_usage_usec - p->begin_usec);
-	if (c->evidence.absent)
-		return cpu_milli_of(quota, period);
-	used = MAX(used, quota + CPU_QUOTA_MIN_USEC);
-	return cpu_milli_of(MAX(scale_permille(quota, PERIOD_STEP_PERMILLE), used), period);
+	c->period.echo = is_echo(c, u);
+	if (c->period.echo)
+		return 0;
+	desired = used_in_period(&c->period, u, now);
+	if (c->evidence.absent || ret->throttle_ppm <= REFLEX_PPM)
+		return 0;
+	desired = MIN(desired, scale_permille(quota, t->step_max_permille));
+	desired = MAX(desired, quota + CPU_QUOTA_MIN_USEC);
+	return cpu_milli_of(MAX(desired, scale_permille(quota, PERIOD_STEP_PERMILLE)),
+			    u->limits.cpu_period_usec);
 }
 
 bool cpu_answered(const struct cpu_law *c, const struct usage *u, usec_t now)
 {
-	return c->period.at != 0 && now - c->period.at <= 2 * u->limits.cpu_period_usec;
+	return c->period.answered_at != 0 &&
+	       now - c->period.answered_at <= 2 * u->limits.cpu_period_usec;
 }
 
 /* Once the spec is apart by more than a tenth, a raise within a tenth continues the wait: small
@@ -205,7 +229,7 @@ int cpu_window_rates(struct cpu_law *c, const struct usage *u, uint64_t node_mil
 	/* The period in which the limit was written had its quota twice: it is not counted. Its
 	 * throttling is, unless the limit was written for that. */
 	if (r == 0 && c->write_at == from && ret->periods > 1) {
-		uint64_t answered = c->period.at != 0 && c->period.periods == c->write_periods;
+		uint64_t answered = c->period.answered_at == c->write_at;
 		uint64_t throttled = ret->throttled - MIN(ret->throttled, answered);
 
 		ret->throttle_ppm =
@@ -331,13 +355,12 @@ uint64_t cpu_goal_limit(const struct cpu_goal *g, const struct cpu_law *c)
 }
 
 bool cpu_passes(const struct cpu_goal *g, const struct cpu_law *c, uint64_t limit_milli,
-		const struct cpu_rates *since_write)
+		const struct cpu_rates *since_write, uint64_t run)
 {
 	return is_by_chance(g, c, limit_milli) &&
 	       (since_write->throttle_ppm <= g->pass_ppm ||
 		since_write->throttled <= g->pass_periods) &&
-	       c->throttled_run <= g->pass_run &&
-	       c->throttled_minute_ppm <= MINUTE_FACTOR * g->throttle_ppm;
+	       run <= g->pass_run && c->throttled_minute_ppm <= MINUTE_FACTOR * g->throttle_ppm;
 }
 
 void cpu_temper_demand(const struct cpu_law *c, const struct tuning_history *t,

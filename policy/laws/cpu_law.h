@@ -8,7 +8,7 @@
  *    demand, too.
  *  - Raise within the period, where the kernel reports that the quota is used: to what was used in
  *    the period, at least by 5 %. A write of the limit refills the quota, so that nothing waits
- *    while the limit climbs, and it ends at most 5 % above what one period used.
+ *    while the limit climbs, and it ends little above what one period used.
  *  - No raise, when the goal allows this throttling: of a limit that history says throttles this
  *    share of the periods, a throttled period is chance (cpu_passes()).
  *  - A throttled period counts when the group used its quota before: on a host whose CPU is stolen
@@ -74,8 +74,10 @@ struct cpu_evidence {
 /* The period in which the kernel last reported that the quota was used. */
 struct cpu_period {
 	usec_t at;           /* of the newest report; 0: there was none */
+	usec_t answered_at;  /* of the newest that raised the limit */
 	uint64_t periods;    /* nr_periods then */
 	uint64_t begin_usec; /* CPU use at its begin, as far as is known */
+	bool echo;           /* the newest was of the quota before the last write */
 };
 
 struct cpu_law {
@@ -111,12 +113,13 @@ struct cpu_law {
 uint64_t cpu_reflex_desired(const struct tuning_cpu *t, uint64_t limit_milli,
 			    const struct cpu_rates *since_write, uint64_t proven_milli);
 
-/* The quota has been used within the period, as u says: the desired limit, the present one where
- * time that was stolen counts as use. *ret: the rates of the window, as if the period had ended. */
-uint64_t cpu_within_period(struct cpu_law *c, const struct usage *u, usec_t now,
-			   struct cpu_rates *ret);
-/* Such a report has come in the last two periods: throttling is answered without waiting for their
- * end. */
+/* The quota has been used within the period, as u says: the desired limit; 0: that says nothing, as
+ * the quota of before the last write, time that was stolen, or one of many short periods. *ret: the
+ * rates of the window, as if the period had ended. */
+uint64_t cpu_within_period(const struct tuning_cpu *t, struct cpu_law *c, const struct usage *u,
+			   usec_t now, struct cpu_rates *ret);
+/* Such a report has raised the limit in the last two periods: throttling is answered without
+ * waiting for their end. */
 bool cpu_answered(const struct cpu_law *c, const struct usage *u, usec_t now);
 
 /* The limit was written. spec: the one that the API server has, in millicores. */
@@ -148,10 +151,11 @@ void cpu_note_periods(const struct tuning_cpu *t, const struct cpu_goal *g, stru
 /* What it adds for one period that ran free and wanted so much. */
 void cpu_note_free_period(const struct tuning_cpu *t, const struct cpu_goal *g, struct cpu_law *c,
 			  uint64_t milli, usec_t now);
-/* The throttled periods since the last write are as few as the goal expects of this limit: it
- * stays. At a limit that should not throttle, a throttled period is a rise of the demand. */
+/* The throttled periods since the last write are as few as the goal expects of this limit, and so
+ * are the newest without a free one in between (run): it stays. At a limit that should not
+ * throttle, a throttled period is a rise of the demand. */
 bool cpu_passes(const struct cpu_goal *g, const struct cpu_law *c, uint64_t limit_milli,
-		const struct cpu_rates *since_write);
+		const struct cpu_rates *since_write, uint64_t run);
 /* The limit in millicores that would have throttled as many of the recent periods as the goal
  * allows; 0: nothing known. More throttled periods than theta raise it, and fewer lower it. */
 uint64_t cpu_goal_limit(const struct cpu_goal *g, const struct cpu_law *c);

@@ -505,6 +505,17 @@ static void test_foreign_server(void)
 	unlink(socket_path);
 }
 
+/* As of a pipe whose writer has failed. */
+static void test_empty_stream(void)
+{
+	FILE *f = fopen("/dev/null", "re");
+	char *text = ctl_read_stream(f);
+
+	CHECK_STR(text, "");
+	free(text);
+	fclose(f);
+}
+
 int main(void)
 {
 	pid_t pid;
@@ -515,6 +526,7 @@ int main(void)
 		return EXIT_FAILURE;
 	snprintf(socket_path, sizeof(socket_path), "%s/sock", dir);
 	check_outcomes(without_daemon, ARRAY_SIZE(without_daemon));
+	test_empty_stream();
 	pid = serve(NULL);
 	test_goldens();
 	check_outcomes(with_daemon, ARRAY_SIZE(with_daemon));

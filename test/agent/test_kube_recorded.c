@@ -46,7 +46,7 @@ static const struct {
 	{"guard-1.36", "347-", -1, "can have at most 1024 characters"},
 	{"kubelet", "line 1", 0,
 	 "container main app spec.cpu=300/600 spec.memory=83886080/201326592"},
-	{"kubelet", "line 1", 0, "manager=kubectl-patch"},
+	{"kubelet", "line 1", 0, "manager=- "},
 	{"kubelet", "line 1", 0, "generation=8 observed=8 qos=Burstable phase=Running"},
 	{"kubelet", "line 3", 0, "progress=in-progress"},
 	{"kubelet", "line 4", 0, "progress=idle"},

@@ -37,6 +37,34 @@ static void test_grows(enum cgroup_driver driver)
 	rig_close(&r);
 }
 
+/* Raised within its period, the pod first; the journal has one entry of each when that has settled,
+ * or before what ends it. */
+static void test_throttled(enum cgroup_driver driver)
+{
+	struct rig r;
+	struct rig_pod *p = pods_begin(&r, driver, "");
+	struct rig_unit *app = p->container[0].unit;
+	unsigned before;
+
+	rig_pod_put(&r, p);
+	rig_reflex(&r, 20, NULL);
+	before = r.events[EVENT_LIMIT_RAISED];
+	for (int i = 0; i < 3; i++)
+		rig_throttle(&r, app);
+	CHECK(rig_cpu_milli(&r, app) > 700);
+	CHECK_EQ(rig_cpu_milli(&r, p->level), rig_cpu_milli(&r, app) + 300);
+	CHECK(!r.below);
+	CHECK_EQ(r.events[EVENT_LIMIT_RAISED], before);
+	rig_reflex(&r, 20, NULL);
+	CHECK_EQ(r.events[EVENT_LIMIT_RAISED], before + 2);
+	rig_throttle(&r, app);
+	CHECK_EQ(r.events[EVENT_LIMIT_RAISED], before + 2);
+	rig_unit_stop(&r, app);
+	rig_reflex(&r, 1, NULL);
+	CHECK_EQ(r.events[EVENT_LIMIT_RAISED], before + 3);
+	rig_close(&r);
+}
+
 static void step_grow(struct rig *r)
 {
 	rig_grow(r, r->pod[0].container[0].unit, 10 * MIB);
@@ -393,6 +421,7 @@ int main(void)
 {
 	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
 		test_grows(driver);
+		test_throttled(driver);
 		test_grows_while_deleted(driver, false);
 		test_grows_while_deleted(driver, true);
 		test_shrinks_children_first(driver);

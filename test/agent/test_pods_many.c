@@ -210,8 +210,12 @@ int main(void)
 	fprintf(stderr, "an event: %" PRIu64 " us\n", took / (4 * PODS));
 	CHECK_EQ(asked.gets, PODS * (CONTAINERS + 1));
 	CHECK_EQ(r.daemon->units.count, PODS * (CONTAINERS + 1));
-	while (r.daemon->pods.count > 0)
-		pods_gone(&r.daemon->pods, r.daemon->pods.items[0]->spec->uid);
+	while (r.daemon->pods.count > 0) {
+		char uid[64];
+
+		snprintf(uid, sizeof uid, "%s", r.daemon->pods.items[0]->spec->uid);
+		pods_gone(&r.daemon->pods, uid);
+	}
 	CHECK_EQ(r.daemon->units.count, 0);
 	CHECK(fake_open_fds() <= fds + KUBEPODS_PARENTS_MAX);
 	rig_close(&r);

@@ -39,7 +39,7 @@ static void answer(struct rig *r)
 static void tick_answered(struct rig *r)
 {
 	usec_t end = r->sim.now + r->tick_usec;
-	bool armed = control_answers_throttling(&r->c);
+	bool armed = control_answers_throttling(&r->c, &r->t);
 
 	r->sim.step_usec = MS;
 	while (r->sim.now < end) {
@@ -183,7 +183,7 @@ static void test_bursts_answered(void)
 	}
 }
 
-/* Time that was stolen is no use. */
+/* Time that was stolen does not count as use. */
 static void test_stolen_answered(void)
 {
 	struct rig r;
@@ -194,8 +194,57 @@ static void test_stolen_answered(void)
 	rig_run(&r, USEC_PER_MIN);
 	sim_run(&r.sim, 10 * MS);
 	r.sim.u.cpu_usage_usec += 250 * MS;
+	r.c.cpu.trial = (struct cpu_trial){
+		.active = true, .from_milli = 800, .to_milli = 500, .since = r.sim.now};
 	answer(&r);
 	CHECK_EQ(r.changes, 0);
+	CHECK(r.c.cpu.trial.active); /* and no harm of a trial */
+}
+
+/* The quota of before the last write, of which a CPU is stopped late, says nothing of the new one.
+ */
+static void test_echo(void)
+{
+	struct rig r;
+
+	rig_init(&r, 200, GIB, 4);
+	r.tick_usec = 100 * MS;
+	rig_run(&r, USEC_PER_MIN);
+	r.sim.load = sim_steady(1, 900);
+	r.sim.step_usec = MS;
+	while (!r.sim.throttled)
+		sim_run(&r.sim, MS);
+	answer(&r);
+	CHECK_EQ(sim_milli(&r.sim), 210);
+	sim_run(&r.sim, MS);
+	answer(&r);
+	CHECK_EQ(sim_milli(&r.sim), 210);
+	CHECK(r.c.cpu.period.echo);
+	while (!r.sim.throttled)
+		sim_run(&r.sim, MS);
+	answer(&r);
+	CHECK(sim_milli(&r.sim) > 400); /* what was used of both quotas, twice the limit at most */
+	CHECK(sim_milli(&r.sim) <= 420);
+}
+
+/* In one of a hundred periods of 10 ms, as in passes, a limit may throttle; and memory is read at
+ * the next pass, though the CPU counters were read at the report. */
+static void test_few_of_many(void)
+{
+	struct usage u = {.have = USAGE_CPU | USAGE_THROTTLE};
+	struct rig r;
+
+	rig_init(&r, 500, GIB, 4);
+	r.tick_usec = 100 * MS;
+	r.sim.load = sim_steady(1, 300);
+	rig_run(&r, USEC_PER_MIN);
+	r.sim.u.nr_periods += 99;
+	sim_run(&r.sim, 10 * MS);
+	answer(&r);
+	CHECK_EQ(r.changes, 0);
+	u.cpu_usage_usec = r.sim.u.cpu_usage_usec;
+	CHECK(r.c.last.cpu_usage_usec == u.cpu_usage_usec);
+	CHECK_EQ(control_reflex_wants(&r.c, &u), USAGE_MEM);
 }
 
 /* A group that is throttled in one period of forty is within what is tolerated, more or less: the
@@ -418,6 +467,8 @@ int main(void)
 	test_steps_answered();
 	test_bursts_answered();
 	test_stolen_answered();
+	test_echo();
+	test_few_of_many();
 	test_history_of_a_raise();
 	test_lone_period();
 	return check_result();
