@@ -174,8 +174,20 @@ static void test_tried_is_reported_at_once(void)
 	rig_stop(&g);
 }
 
+/* What is never lowered again is raised less far ahead: a third, as explain shows. */
+static void test_no_decrease(void)
+{
+	struct rig g;
+
+	start(&g, 1);
+	CHECK_EQ(reporter_ahead(g.reporter, g.pods[0].seen, false, g.now), 60 * S);
+	CHECK_EQ(reporter_ahead(g.reporter, g.pods[0].seen, true, g.now), 20 * S);
+	rig_stop(&g);
+}
+
 int main(void)
 {
+	test_no_decrease();
 	test_status_under_way();
 	test_resize_under_way();
 	test_others_under_way();
