@@ -105,7 +105,6 @@ static int on_throttles(sd_event_source *, int, uint32_t, void *userdata)
 {
 	struct reader *r = userdata;
 
-	daemon_wake(r->units->wake);
 	cg_scan_take_throttles(r->scan, on_throttled, r->units);
 	return 0;
 }

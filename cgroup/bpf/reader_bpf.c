@@ -106,7 +106,7 @@ static int state_length(const struct btf *btf)
 struct findings {
 	bool fits[ARRAY_SIZE(builds)];
 	bool stats;     /* stat_at is known */
-	bool throttles; /* there is a function to wait at */
+	bool throttles; /* there is a function to attach to */
 	uint32_t stat_at[SCAN_STATS];
 };
 

@@ -75,7 +75,7 @@ struct cpu_evidence {
 struct cpu_period {
 	usec_t at;           /* of the newest report; 0: there was none */
 	usec_t answered_at;  /* of the newest that raised the limit */
-	uint64_t periods;    /* nr_periods then */
+	uint64_t periods;    /* nr_periods at the newest report */
 	uint64_t begin_usec; /* CPU use at its begin, as far as is known */
 	bool echo;           /* the newest was of the quota before the last write */
 };
