@@ -272,8 +272,38 @@ static void test_directory(void)
 	CHECK_EQ(system(text), 0);
 }
 
+/* A pod without a controller has no template: that is said, and so is a kind that is not known. */
+static void test_no_template(void)
+{
+	static const struct {
+		const char *owner, *says;
+	} rows[] = {
+		{"", "shop/web: no patch: it has no controller\n"},
+		{"\"owner\":\"Rollout\",", "shop/web: no patch for its kind, Rollout\n"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		OWN(drop_free) char *said = NULL;
+		OWN(drop_json) cJSON *report = NULL;
+		char answer[512];
+		size_t size;
+		struct ctl c = {.out = stdout, .err = open_memstream(&said, &size)};
+
+		snprintf(answer, sizeof answer,
+			 NODE("n", "{\"namespace\":\"shop\",\"workload\":\"web\",%s"
+				   "\"container\":\"c\",\"cpu\":{\"request\":100,"
+				   "\"target\":200},\"memory\":{}}"),
+			 rows[i].owner);
+		report = summed(answer, NULL);
+		CHECK_EQ(report_patch(&c, report), CTL_OK);
+		fclose(c.err);
+		CHECK(strstr(said, rows[i].says) != NULL);
+	}
+}
+
 int main(void)
 {
+	test_no_template();
 	test_directory();
 	test_patch();
 	test_patch_above_limit();
