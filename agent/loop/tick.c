@@ -198,7 +198,7 @@ static bool read_first(struct managed *m, enum pass pass, struct usage *ret)
 	r = reader_read(m, want, 0, ret);
 	if (r == -ENODEV)
 		managed_lost(m);
-	else if (m->control.last_at == 0 || m->cgroup.unsampled != NULL)
+	else if (m->control.last_at == 0)
 		managed_read_totals(m);
 	return r >= 0;
 }

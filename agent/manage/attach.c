@@ -98,18 +98,9 @@ void managed_read_totals(struct managed *m)
 {
 	struct usage u = {0};
 
-	if (m->kind != UNIT_KIND_CONTAINER)
-		return;
-	if (m->control.last_at != 0) {
-		free(STEAL(m->cgroup.unsampled));
-		return;
-	}
-	if (cg_read(m->cgroup.cg, TOTAL_USAGE | LIMITS_USAGE, &u) < 0)
-		return;
-	if (m->cgroup.unsampled == NULL)
-		m->cgroup.unsampled = malloc(sizeof u);
-	if (m->cgroup.unsampled != NULL)
-		*m->cgroup.unsampled = u;
+	if (m->kind == UNIT_KIND_CONTAINER && m->control.last_at == 0 &&
+	    cg_read(m->cgroup.cg, TOTAL_USAGE | LIMITS_USAGE, &u) == 0)
+		control_note_totals(&m->control, &u);
 }
 
 /* A Job may restart its containers (OnFailure), but only until they succeed. */
@@ -123,26 +114,25 @@ static bool runs_to_end(const struct kube_pod *s)
 static void count_end(struct managed *m)
 {
 	struct control_context x = daemon_context(m->table, NULL);
-	const struct usage *last = m->control.last_at != 0 ? &m->control.last : m->cgroup.unsampled;
+	const struct control *c = &m->control;
+	const struct usage *last = c->last_at != 0 ? &c->last : &c->sample;
 	struct usage u = {0};
 
 	if (m->kind != UNIT_KIND_CONTAINER)
 		return;
-	if (cg_read(m->cgroup.cg, TOTAL_USAGE, &u) == 0 && last != NULL)
+	if (cg_read(m->cgroup.cg, TOTAL_USAGE, &u) == 0)
 		u.limits = last->limits;
-	else if (last != NULL)
-		u = *last;
 	else
-		return;
-	u.have |= last != NULL ? last->have & LIMITS_USAGE : 0;
+		u = *last;
+	u.have |= last->have & LIMITS_USAGE;
 	control_end(&m->control, &u, runs_to_end(m->pod->spec), m->wake->started_at, &x);
 }
 
 void managed_close(struct managed *m)
 {
-	free(STEAL(m->cgroup.unsampled));
 	if (m->cgroup.cg == NULL)
 		return;
+	control_note_totals(&m->control, &(struct usage){0});
 	sd_event_source_disable_unref(m->cgroup.events);
 	m->cgroup.events = NULL;
 

@@ -27,7 +27,6 @@ struct managed_cgroup {
 	uint32_t above;             /* the one above it, or above its pod: above.h */
 	struct cg_scan_slots slots; /* of the BPF reader, or READER_NO_SLOT */
 	sd_event_source *events;    /* memory.events */
-	struct usage *unsampled;    /* the newest totals until the first sample; owned */
 	usec_t attach_tried_at;
 	usec_t reattached_at; /* lists that were requested before are out of date */
 	usec_t lost_at;       /* when it was last seen to run; 0: it runs */

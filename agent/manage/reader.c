@@ -240,7 +240,8 @@ static bool pressure_stale(const struct managed *m)
 {
 	struct usage u;
 
-	return cg_scan_get(m->table->reader->scan, m->cgroup.slots.own, USAGE_CPU, &u) < 0 ||
+	return m->control.last_at == 0 ||
+	       cg_scan_get(m->table->reader->scan, m->cgroup.slots.own, USAGE_CPU, &u) < 0 ||
 	       u.cpu_usage_usec != m->control.sample.cpu_usage_usec;
 }
 

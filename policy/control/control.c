@@ -466,6 +466,12 @@ static void end_span(struct control *c, const struct usage *total, const struct 
 	history_add_cpu(&c->history, &r, x->now_real);
 }
 
+void control_note_totals(struct control *c, const struct usage *total)
+{
+	if (c->last_at == 0)
+		c->sample = *total;
+}
+
 void control_end(struct control *c, const struct usage *total, bool once, usec_t since,
 		 const struct control_context *x)
 {

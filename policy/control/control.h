@@ -53,12 +53,12 @@ struct decision {
 };
 
 struct control_counters {
-	uint64_t raises;
-	uint64_t lowers;
-	uint64_t undos;
-	uint64_t refusals;
-	uint64_t drifts;
-	uint64_t oom_kills;
+	uint32_t raises;
+	uint32_t lowers;
+	uint32_t undos;
+	uint32_t refusals;
+	uint32_t drifts;
+	uint32_t oom_kills;
 };
 
 /* Memory that the node denied, until a minute after it was last asked for. */
@@ -157,10 +157,10 @@ struct control {
 	uint32_t containers;                   /* of its pod that have history; 0: a unit */
 	uint32_t past_samples[RESOURCE_COUNT]; /* of the history: control_add_past() */
 	struct usage last;                     /* the newest of everything */
-	struct usage sample;                   /* the last observation as a whole */
-	usec_t last_at;                        /* of the sample */
-	struct cpu_rates rates;                /* of the newest span */
-	usec_t startup_usec; /* ... beside this span of start-up, of which the age alone is */
+	struct usage sample;    /* the last observation as a whole; until there is one, totals */
+	usec_t last_at;         /* of the sample */
+	struct cpu_rates rates; /* of the newest span */
+	usec_t startup_usec;    /* ... beside this span of start-up, of which the age alone is */
 	/* Shown, never acted on; smoothed over about 10 s. */
 	uint32_t psi_cpu_ppm;        /* some task waited */
 	uint32_t psi_cpu_others_ppm; /* of it, at least: not because of our own limit */
@@ -309,6 +309,8 @@ void control_ledger_entry(const struct control *c, const struct tuning *t, usec_
 /* The same while it does not run: what it freed, or was OOM-killed for, is kept for its successor
  * for a while. */
 void control_ledger_waiting(const struct control *c, usec_t now, struct ledger_entry *ret);
+/* Kept in c->sample until the first sample: it may end before. */
+void control_note_totals(struct control *c, const struct usage *total);
 /* The run has ended, and these are the newest totals of its cgroup: what came after the last sample
  * goes into history. once: the pod runs to its end, so that its start-up is all there is; then the
  * totals count from the start, unless it was before `since`, or CPU use of the run is counted. */
