@@ -353,6 +353,23 @@ int rig_start(struct rig *r)
 	return result;
 }
 
+struct rig_unit *rig_begin(struct rig *r, const char *config_body, uint64_t quota_milli,
+			   uint64_t mem_max, uint64_t anon)
+{
+	struct rig_unit *u;
+
+	rig_open(r, config_body);
+	u = rig_add(r, "a.service", quota_milli, mem_max);
+	u->anon_bytes = anon;
+	CHECK_EQ(rig_start(r), 0);
+	return u;
+}
+
+struct managed *rig_first(const struct rig *r)
+{
+	return r->daemon->units.items[0];
+}
+
 static int check_replay(void *user, const struct flight_event *e)
 {
 	struct rig *r = user;
@@ -407,6 +424,12 @@ void rig_stop(struct rig *r)
 	r->loop = NULL;
 	r->daemon = NULL;
 	rig_pid1_stop(r);
+}
+
+void rig_restart(struct rig *r)
+{
+	rig_stop(r);
+	CHECK_EQ(rig_start(r), 0);
 }
 
 void rig_terminate(struct rig *r, void (*step)(struct rig *r))
@@ -563,4 +586,14 @@ void rig_burn(struct rig *r, struct rig_unit *u, uint64_t demand_milli)
 		u->nr_throttled += span / period;
 		u->throttled_usec += (demand_milli - limit) * span / 1000;
 	}
+}
+
+void rig_busy(struct rig *r)
+{
+	rig_burn(r, &r->unit[0], 800);
+}
+
+void rig_idle(struct rig *r)
+{
+	rig_burn(r, &r->unit[0], 50);
 }

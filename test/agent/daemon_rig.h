@@ -155,6 +155,31 @@ struct rig {
 	unsigned moved_count;
 };
 
+/* A test that is given a rig, which is closed after it. */
+#define TEST_RIG(name)                                                                             \
+	static void with_rig_##name(struct rig *r);                                                \
+	TEST(name)                                                                                 \
+	{                                                                                          \
+		OWN(rig_close) struct rig r;                                                       \
+		with_rig_##name(&r);                                                               \
+	}                                                                                          \
+	static void with_rig_##name(struct rig *r)
+
+#define TEST_RIG_EACH(name, type, parameter, count)                                                \
+	static void with_rig_##name(struct rig *r, type parameter);                                \
+	TEST_EACH(name, type, parameter, count)                                                    \
+	{                                                                                          \
+		OWN(rig_close) struct rig r;                                                       \
+		with_rig_##name(&r, parameter);                                                    \
+	}                                                                                          \
+	static void with_rig_##name(struct rig *r, type parameter)
+
+#define TEST_RIG_BOTH(name, parameter) TEST_RIG_EACH(name, bool, parameter, 2)
+
+/* A test with `driver`, for each of them; and with a rig. */
+#define TEST_DRIVERS(name)     TEST_EACH(name, enum cgroup_driver, driver, DRIVER_COUNT)
+#define TEST_RIG_DRIVERS(name) TEST_RIG_EACH(name, enum cgroup_driver, driver, DRIVER_COUNT)
+
 /* units: the flow text of the configuration's `units` list. */
 void rig_open(struct rig *r, const char *config_body);
 void rig_close(struct rig *r);
@@ -175,8 +200,14 @@ void rig_meminfo(struct rig *r, uint64_t total, uint64_t available);
 void rig_meminfo_active(struct rig *r, uint64_t total, uint64_t available, uint64_t kubelet);
 /* Starts the daemon; 0 or the error of loop_new(). */
 int rig_start(struct rig *r);
+/* Opens the rig and starts the daemon, with a.service that has anon bytes in use. */
+struct rig_unit *rig_begin(struct rig *r, const char *config_body, uint64_t quota_milli,
+			   uint64_t mem_max, uint64_t anon);
+/* The first unit or pod that the daemon manages. */
+struct managed *rig_first(const struct rig *r);
 void rig_stop(struct rig *r);
-/* The same after SIGTERM, and the time that the daemon takes. */
+void rig_restart(struct rig *r);
+/* rig_stop() after SIGTERM, and the time that the daemon takes. */
 void rig_terminate(struct rig *r, void (*step)(struct rig *r));
 /* Virtual time passes in ticks of a second, each a sample; step (may be NULL) moves the counters
  * before each. */
@@ -189,6 +220,9 @@ void rig_wake(struct rig *r, struct rig_unit *u);
 void rig_throttle(struct rig *r, struct rig_unit *u);
 /* A tick of load: threads that want demand_milli, cut off at the present quota. */
 void rig_burn(struct rig *r, struct rig_unit *u, uint64_t demand_milli);
+/* Steps in which the first unit wants 800m or 50m. */
+void rig_busy(struct rig *r);
+void rig_idle(struct rig *r);
 /* More memory that cannot be reclaimed. */
 void rig_grow(struct rig *r, struct rig_unit *u, uint64_t bytes);
 uint64_t rig_cpu_milli(struct rig *r, const struct rig_unit *u);
@@ -218,8 +252,11 @@ void rig_pod_make(struct rig *r, struct rig_pod *p);
 void rig_pod_remove(struct rig *r, struct rig_pod *p);
 /* Its pod object as of the API server; owned by the caller. */
 struct kube_pod *rig_pod_spec(const struct rig *r, const struct rig_pod *p);
-/* A watch event with it. */
+/* A watch event with it; and rig_run() after that. */
 void rig_pod_put(struct rig *r, struct rig_pod *p);
+void rig_pod_run(struct rig *r, struct rig_pod *p, unsigned seconds, void (*step)(struct rig *r));
+/* A whole list with this pod; NULL: with none. */
+void rig_pod_list(struct rig *r, struct rig_pod *p);
 /* Sets the pod's use to the sum of its containers', and `below` if its limits are below their sum.
  */
 void rig_pods_turn(struct rig *r);

@@ -23,8 +23,7 @@ static const char two_nodes[] = NODE(
 	     "\"target\":105,\"upper\":120},"
 	     "\"memory\":{\"target\":1048577}}," WEB(
 		     "web-a",
-		     "\"request\":600,\"limit\":1000,\"use_max\":70,\"target\":90,\"upper\":"
-		     "150",
+		     "\"request\":600,\"limit\":1000,\"use_max\":70,\"target\":90,\"upper\":150",
 		     "\"request\":100") "\"confidence_permille\":400,\"throttled_permille\":20,"
 					"\"oom_kills\":1}");
 

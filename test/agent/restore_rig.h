@@ -209,22 +209,28 @@ static inline struct baseline web_record(void)
 
 static struct baseline_set records;
 
-static inline void begin(void)
-{
-	struct baseline b;
-
-	fake_open(&fake, tree, ARRAY_SIZE(tree));
-	b = web_record();
-	CHECK_EQ(baseline_put(&records, &b), 0);
-	pid1 = (struct pid1){.fake = &fake, .stored = {380000, UINT64_MAX, GIB, UINT64_MAX}};
-	result_count = 0;
-}
-
 static inline void end(void)
 {
 	baseline_set_free(&records);
 	records = (struct baseline_set){0};
 	fake_close(&fake);
+}
+
+/* Ends what the test before has begun. */
+static inline void begin(void)
+{
+	static bool begun;
+	struct baseline b;
+
+	if (begun)
+		end();
+	begun = true;
+	check_at_end(end);
+	fake_open(&fake, tree, ARRAY_SIZE(tree));
+	b = web_record();
+	CHECK_EQ(baseline_put(&records, &b), 0);
+	pid1 = (struct pid1){.fake = &fake, .stored = {380000, UINT64_MAX, GIB, UINT64_MAX}};
+	result_count = 0;
 }
 
 static inline struct restore settings(void)

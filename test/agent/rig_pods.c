@@ -307,6 +307,20 @@ void rig_pod_put(struct rig *r, struct rig_pod *p)
 	pods_put(&r->daemon->pods, rig_pod_spec(r, p));
 }
 
+void rig_pod_run(struct rig *r, struct rig_pod *p, unsigned seconds, void (*step)(struct rig *r))
+{
+	rig_pod_put(r, p);
+	rig_run(r, seconds, step);
+}
+
+void rig_pod_list(struct rig *r, struct rig_pod *p)
+{
+	pods_list_begin(&r->daemon->pods);
+	if (p != NULL)
+		rig_pod_put(r, p);
+	pods_list_end(&r->daemon->pods, true);
+}
+
 void rig_pods_turn(struct rig *r)
 {
 	for (size_t k = 0; k < r->pod_count; k++) {

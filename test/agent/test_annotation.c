@@ -56,82 +56,77 @@ static const char *text_of(const struct container_rule *r)
 
 static const struct {
 	struct pod_text a[MAX_ANNOTATIONS];
-	const char *container;
+	const char *container; /* NULL: app */
 	const char *want;
 } good[] = {
-	{{AUTO}, "app", "Auto " ALL},
-	{{{"mode", "off"}}, "app", "Off " ALL},
-	{{{"mode", "INITIAL"}}, "app", "Initial " ALL},
-	{{{"mode", "inplaceorrecreate"}}, "app", "Auto* " ALL},
-	{{AUTO, {"resources", "cpu"}}, "app", "Auto 1 down cpu 0-0 memory 0-0 controlled 0"},
-	{{AUTO, {"resources", "memory, cpu"}}, "app", "Auto " ALL},
-	{{AUTO, {"resources", "Both"}}, "app", "Auto " ALL},
+	{{AUTO}, .want = "Auto " ALL},
+	{{{"mode", "off"}}, .want = "Off " ALL},
+	{{{"mode", "INITIAL"}}, .want = "Initial " ALL},
+	{{{"mode", "inplaceorrecreate"}}, .want = "Auto* " ALL},
+	{{AUTO, {"resources", "cpu"}}, .want = "Auto 1 down cpu 0-0 memory 0-0 controlled 0"},
+	{{AUTO, {"resources", "memory, cpu"}}, .want = "Auto " ALL},
+	{{AUTO, {"resources", "Both"}}, .want = "Auto " ALL},
 	{{AUTO, {"controlled-values", "RequestsAndLimits"}},
-	 "app",
-	 "Auto 3 down cpu 0-0 memory 0-0 controlled 1"},
+	 .want = "Auto 3 down cpu 0-0 memory 0-0 controlled 1"},
 	{{AUTO, {"controlled-values", "requestsonly"}},
-	 "app",
-	 "Auto 3 down cpu 0-0 memory 0-0 controlled 2"},
+	 .want = "Auto 3 down cpu 0-0 memory 0-0 controlled 2"},
 	{{AUTO,
 	  {"min-cpu", "100m"},
 	  {"max-cpu", "2"},
 	  {"min-memory", "64Mi"},
 	  {"max-memory", "1Gi"}},
-	 "app",
-	 "Auto 3 down cpu 100-2000 memory 64-1024 controlled 0"},
-	{{AUTO, {"scale-down", "false"}}, "app", "Auto 3 up cpu 0-0 memory 0-0 controlled 0"},
+	 .want = "Auto 3 down cpu 100-2000 memory 64-1024 controlled 0"},
+	{{AUTO, {"scale-down", "false"}}, .want = "Auto 3 up cpu 0-0 memory 0-0 controlled 0"},
 	{{AUTO, {"startup-boost", "2x 30s"}, {"goal", "latency"}},
-	 "app",
-	 "Auto " ALL " boost goal"},
+	 .want = "Auto " ALL " boost goal"},
 	{{AUTO, {"cpu-percentile", "99.5%"}, {"memory-margin", "30%"}},
-	 "app",
-	 "Auto " ALL " percentile 995 margin 300"},
-	{{AUTO, {"cpu-percentile", "none"}}, "app", "Auto " ALL},
-	{{AUTO, {"startup-boost", "+500m 1m30s"}}, "app", "Auto " ALL " boost"},
-	{{AUTO, {"allow-restart", "True"}}, "app", "Auto " ALL " restart"},
-	{{AUTO, {"allow-restart", "false"}}, "app", "Auto " ALL},
-	{{AUTO, {"autoscaled", "false"}}, "app", "Auto " ALL " alone"},
-	{{AUTO, {"autoscaled", "True"}}, "app", "Auto " ALL},
-	{{AUTO, {"rollout", "25%"}}, "app", "Auto " ALL " rollout 25"},
-	{{AUTO, {"rollout", "0%"}}, "app", "Auto " ALL " rollout 0"},
-	{{AUTO, {"rollout", "100%"}}, "app", "Auto " ALL},
-	{{{"mode", "Off"}, {"rollout", "25%"}}, "app", "Off " ALL},
-	{{AUTO, {"status", "{anything"}}, "app", "Auto " ALL},
+	 .want = "Auto " ALL " percentile 995 margin 300"},
+	{{AUTO, {"cpu-percentile", "none"}}, .want = "Auto " ALL},
+	{{AUTO, {"startup-boost", "+500m 1m30s"}}, .want = "Auto " ALL " boost"},
+	{{AUTO, {"allow-restart", "True"}}, .want = "Auto " ALL " restart"},
+	{{AUTO, {"allow-restart", "false"}}, .want = "Auto " ALL},
+	{{AUTO, {"autoscaled", "false"}}, .want = "Auto " ALL " alone"},
+	{{AUTO, {"autoscaled", "True"}}, .want = "Auto " ALL},
+	{{AUTO, {"rollout", "25%"}}, .want = "Auto " ALL " rollout 25"},
+	{{AUTO, {"rollout", "0%"}}, .want = "Auto " ALL " rollout 0"},
+	{{AUTO, {"rollout", "100%"}}, .want = "Auto " ALL},
+	{{{"mode", "Off"}, {"rollout", "25%"}}, .want = "Off " ALL},
+	{{AUTO, {"status", "{anything"}}, .want = "Auto " ALL},
 	/* containers */
-	{{AUTO, {"containers", "app"}}, "app", "Auto " ALL},
-	{{AUTO, {"containers", "app"}}, "log", "Auto " ALL " unnamed"},
-	{{AUTO, {"containers", "-istio-proxy"}}, "app", "Auto " ALL},
-	{{AUTO, {"containers", "-istio-proxy"}}, "istio-proxy", "Auto " ALL " unnamed"},
-	{{AUTO, {"containers", "app , -istio-proxy"}}, "app", "Auto " ALL},
-	{{AUTO, {"containers", "app,-istio-proxy"}}, "log", "Auto " ALL " unnamed"},
-	{{AUTO, {"containers", "*,-log"}}, "app", "Auto " ALL},
-	{{AUTO, {"containers", "*,-log"}}, "log", "Auto " ALL " unnamed"},
+	{{AUTO, {"containers", "app"}}, .want = "Auto " ALL},
+	{{AUTO, {"containers", "app"}}, .want = "Auto " ALL " unnamed", .container = "log"},
+	{{AUTO, {"containers", "-istio-proxy"}}, .want = "Auto " ALL},
+	{{AUTO, {"containers", "-istio-proxy"}},
+	 .want = "Auto " ALL " unnamed",
+	 .container = "istio-proxy"},
+	{{AUTO, {"containers", "app , -istio-proxy"}}, .want = "Auto " ALL},
+	{{AUTO, {"containers", "app,-istio-proxy"}},
+	 .want = "Auto " ALL " unnamed",
+	 .container = "log"},
+	{{AUTO, {"containers", "*,-log"}}, .want = "Auto " ALL},
+	{{AUTO, {"containers", "*,-log"}}, .want = "Auto " ALL " unnamed", .container = "log"},
 	/* policy */
-	{{AUTO, {"policy", "{}"}}, "app", "Auto " ALL},
+	{{AUTO, {"policy", "{}"}}, .want = "Auto " ALL},
 	{{AUTO, {"policy", CP("{\"containerName\":\"app\",\"mode\":\"Off\"}")}},
-	 "app",
-	 "Auto " ALL " unnamed"},
+	 .want = "Auto " ALL " unnamed"},
 	{{AUTO, {"policy", CP("{\"containerName\":\"app\",\"mode\":\"Off\"}")}},
-	 "log",
-	 "Auto " ALL},
+	 .want = "Auto " ALL,
+	 .container = "log"},
 	{{AUTO,
 	  {"policy", CP("{\"containerName\":\"*\",\"mode\":\"Off\"},{\"containerName\":\"app\"}")}},
-	 "app",
-	 "Auto " ALL},
+	 .want = "Auto " ALL},
 	{{AUTO,
 	  {"policy", CP("{\"containerName\":\"*\",\"mode\":\"Off\"},{\"containerName\":\"app\"}")}},
-	 "log",
-	 "Auto " ALL " unnamed"},
+	 .want = "Auto " ALL " unnamed",
+	 .container = "log"},
 	{{AUTO,
 	  {"policy", CP("{\"containerName\":\"app\",\"minAllowed\":{\"cpu\":\"5m\",\"memory\":"
 			"\"50Mi\"},\"maxAllowed\":{\"cpu\":1,\"memory\":\"500Mi\"},"
 			"\"controlledResources\":[\"memory\"],"
 			"\"controlledValues\":\"RequestsOnly\"}")}},
-	 "app",
-	 "Auto 2 down cpu 10-1000 memory 50-500 controlled 2"},
+	 .want = "Auto 2 down cpu 10-1000 memory 50-500 controlled 2"},
 	{{AUTO, {"policy", CP("{\"containerName\":\"app\",\"controlledResources\":[]}")}},
-	 "app",
-	 "Auto " ALL " unnamed"},
+	 .want = "Auto " ALL " unnamed"},
 	/* the keys win over policy */
 	{{AUTO,
 	  {"policy", CP("{\"containerName\":\"app\",\"minAllowed\":{\"cpu\":\"50m\"},"
@@ -140,26 +135,21 @@ static const struct {
 	  {"max-cpu", "2"},
 	  {"resources", "memory"},
 	  {"controlled-values", "LimitsOnly"}},
-	 "app",
-	 "Auto 2 down cpu 50-2000 memory 0-0 controlled 0"},
+	 .want = "Auto 2 down cpu 50-2000 memory 0-0 controlled 0"},
 	{{AUTO,
 	  {"policy", CP("{\"containerName\":\"app\",\"maxAllowed\":{\"cpu\":\"1\"}}")},
 	  {"max-cpu", "none"}},
-	 "app",
-	 "Auto " ALL},
+	 .want = "Auto " ALL},
 	{{AUTO,
 	  {"policy", CP("{\"containerName\":\"app\",\"mode\":\"Off\"}")},
 	  {"containers", "app"}},
-	 "app",
-	 "Auto " ALL},
+	 .want = "Auto " ALL},
 	{{AUTO,
 	  {"policy", CP("{\"containerName\":\"*\",\"mode\":\"Off\"}")},
 	  {"containers", "-log"}},
-	 "app",
-	 "Auto " ALL " unnamed"},
+	 .want = "Auto " ALL " unnamed"},
 	{{AUTO, {"policy", CP("{\"containerName\":\"*\",\"mode\":\"Off\"}")}, {"containers", "*"}},
-	 "app",
-	 "Auto " ALL},
+	 .want = "Auto " ALL},
 };
 
 static void test_good(const struct config *c)
@@ -168,7 +158,8 @@ static void test_good(const struct config *c)
 		struct annotation_error err;
 		struct container_rule rule;
 
-		CHECK_EQ(rule_of(c, good[i].a, good[i].container, &rule, &err), 0);
+		CHECK_OK(rule_of(c, good[i].a, good[i].container ? good[i].container : "app", &rule,
+				 &err));
 		CHECK_STR(err.text, "");
 		CHECK_STR(text_of(&rule), good[i].want);
 	}
@@ -180,8 +171,7 @@ static const struct {
 } bad[] = {
 	{{{"mode", "On"}},
 	 "vscaled.dev/mode: \"On\" is not valid; allowed: Off, Initial, Auto or InPlaceOrRecreate, "
-	 "in "
-	 "any case"},
+	 "in any case"},
 	{{{"mode", ""}}, "vscaled.dev/mode: \"\" is not valid; allowed: Off, Initial"},
 	{{AUTO, {"rollout", "25"}},
 	 "vscaled.dev/rollout: \"25\" is not valid; allowed: a share from 0% to 100%"},
@@ -212,14 +202,12 @@ static const struct {
 	 "vscaled.dev/max-memory: \"1\" is out of range; allowed: an amount "
 	 "of memory from 1Mi to 1Pi, or none"},
 	{{AUTO, {"max-memory", "99999999999999999999E"}},
-	 "vscaled.dev/max-memory: \"99999999999999999999E\" "
-	 "is out of range"},
+	 "vscaled.dev/max-memory: \"99999999999999999999E\" is out of range"},
 	{{AUTO, {"min-cpu", "2"}, {"max-cpu", "1"}},
 	 "vscaled.dev/min-cpu (2) is above max-cpu (1) of container *; allowed: at most that"},
 	{{AUTO,
 	  {"min-memory", "2Gi"},
-	  {"policy", CP("{\"containerName\":\"log\",\"maxAllowed\":"
-			"{\"memory\":\"1Gi\"}}")}},
+	  {"policy", CP("{\"containerName\":\"log\",\"maxAllowed\":{\"memory\":\"1Gi\"}}")}},
 	 "vscaled.dev/min-memory (2Gi) is above max-memory (1Gi) of container log; allowed"},
 	{{AUTO, {"containers", ""}}, "vscaled.dev/containers: \"\" is not valid"},
 	{{AUTO, {"containers", "a,,b"}}, "vscaled.dev/containers: \"a,,b\" is not valid"},
@@ -407,7 +395,7 @@ static const struct {
 	 "Auto 3 down cpu 0-0 memory 2048-0 controlled 0"},
 };
 
-static void test_admin(void)
+TEST(admin)
 {
 	static const struct pod_text pod[] = {AUTO,
 					      {"min-cpu", "100m"},
@@ -441,20 +429,19 @@ static void test_admin(void)
 }
 
 /* The pod's bound overrides the default of the opposite bound. */
-static void test_pod_overrides_defaults(void)
+TEST(pod_overrides_defaults)
 {
 	static const struct pod_text pod[] = {
 		AUTO, {"max-memory", "64Mi"}, {"min-cpu", "3"}, {NULL, NULL}};
 	struct annotation_error err;
 	struct container_rule rule;
-	struct config c;
+	OWN(config_free) struct config c;
 
 	CHECK_EQ(config_default(&c), 0);
 	c.defaults.mem_bytes.min = GIB;
 	c.defaults.cpu_milli.max = 1000;
 	CHECK_EQ(rule_of(&c, pod, "app", &rule, &err), 0);
 	CHECK_STR(text_of(&rule), "Auto 3 down cpu 3000-3000 memory 64-64 controlled 0");
-	config_free(&c);
 }
 
 int main(void)
@@ -468,7 +455,6 @@ int main(void)
 	test_absent(&c);
 	test_long_policy(&c);
 	config_free(&c);
-	test_admin();
-	test_pod_overrides_defaults();
+	check_run();
 	return check_result();
 }

@@ -1,32 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * docs/annotations.md against the table of keys. The part between the marks is generated:
- * VSCALED_REGEN=1 writes it anew, without it a difference is a failure. And what the table says in
- * words must be true of the parser. The members of vscaled.dev/status against what is written.
+ * docs/annotations.md against the table of keys. What the table says in words must be true of the
+ * parser. The members of vscaled.dev/status against what is written.
  */
 #include "agent/base/json.h"
 #include "agent/config/config_table.h"
 #include "agent/kube/report/reporter.h"
 #include "test/agent/annotation_rule.h"
-#include "test/check.h"
+#include "test/agent/doc_page.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
 
-#define PAGE  "docs/annotations.md"
-#define BEGIN "<!-- keys -->\n"
-#define END   "<!-- end of keys -->\n"
-
-static char *read_page(void)
-{
-	char *text = calloc(1, 1 << 18);
-	FILE *f = fopen(PAGE, "re");
-
-	if (f == NULL || fread(text, 1, (1 << 18) - 1, f) == 0)
-		fprintf(stderr, PAGE ": cannot be read\n");
-	if (f != NULL)
-		fclose(f);
-	return text;
-}
+#define PAGE "docs/annotations.md"
 
 static void generate(FILE *f)
 {
@@ -38,33 +23,13 @@ static void generate(FILE *f)
 	}
 }
 
-static void check_page(void)
+TEST(check_page)
 {
-	OWN(drop_free) char *have = read_page(), *want = NULL;
-	char *begin = strstr(have, BEGIN), *end = strstr(have, END);
-	size_t len;
-	FILE *f;
-
-	CHECK(begin != NULL && end != NULL && begin < end);
-	if (begin == NULL || end == NULL)
-		return;
-	f = open_memstream(&want, &len);
-	fprintf(f, "%.*s", (int)(begin - have) + (int)strlen(BEGIN), have);
-	generate(f);
-	fputs(end, f);
-	fclose(f);
-	if (getenv("VSCALED_REGEN") != NULL) {
-		f = fopen(PAGE, "we");
-		CHECK(f != NULL && fputs(want, f) >= 0 && fclose(f) == 0);
-		return;
-	}
-	if (strcmp(have, want) != 0)
-		fprintf(stderr, PAGE " is not what the table says; VSCALED_REGEN=1 rewrites it\n");
-	CHECK(strcmp(have, want) == 0);
+	page_check(PAGE, "<!-- keys -->\n", "<!-- end of keys -->\n", generate);
 }
 
 /* The bounds in words are those of the configuration's keys of the same name. */
-static void check_bounds(void)
+TEST(check_bounds)
 {
 	static const char *const keys[] = {"min-cpu", "max-cpu", "min-memory", "max-memory"};
 
@@ -93,7 +58,7 @@ static void check_bounds(void)
 }
 
 /* Every key that a unit's rule must refuse is one of ours, and the other way round. */
-static void check_config_keys(void)
+TEST(check_config_keys)
 {
 	for (size_t i = 0; i < annotation_key_count; i++) {
 		const char *key = annotation_keys[i].key;
@@ -109,10 +74,10 @@ static void check_config_keys(void)
 }
 
 /* What the page shows as a policy is one. */
-static void check_example(void)
+TEST(check_example)
 {
 	static const char mark[] = "vscaled.dev/policy: |\n";
-	OWN(drop_free) char *text = read_page();
+	OWN(drop_free) char *text = page_read(PAGE);
 	char *policy = strstr(text, mark), *end;
 	struct kube_annotation list[] = {{(char *)"mode", (char *)"Auto"},
 					 {(char *)"policy", NULL}};
@@ -131,16 +96,14 @@ static void check_example(void)
 		return;
 	*end = '\0';
 	CHECK_EQ(config_default(&c), 0);
-	CHECK_EQ(annotation_rule(&(struct annotation_input){&c, &pod, NULL, false, false}, "app",
-				 &rule, &err),
-		 0);
+	CHECK_OK(annotation_rule(&(struct annotation_input){&c, &pod, NULL, false, false}, "app",
+				 &rule, &err));
 	CHECK_STR(err.text, "");
 	CHECK(rule.named);
 	CHECK_EQ(rule.rule.cpu_milli.min, 100);
 	CHECK_EQ(rule.rule.mem_bytes.max, 2 * GIB);
-	CHECK_EQ(annotation_rule(&(struct annotation_input){&c, &pod, NULL, false, false}, "log",
-				 &rule, &err),
-		 0);
+	CHECK_OK(annotation_rule(&(struct annotation_input){&c, &pod, NULL, false, false}, "log",
+				 &rule, &err));
 	CHECK(!rule.named);
 	config_free(&c);
 }
@@ -190,9 +153,9 @@ static cJSON *whole_status(void)
 	return cJSON_Parse(text);
 }
 
-static void check_status(void)
+TEST(check_status)
 {
-	OWN(drop_free) char *page = read_page();
+	OWN(drop_free) char *page = page_read(PAGE);
 	OWN(drop_json) cJSON *root = whole_status(), *list = NULL;
 	const char *text = strstr(page, "\n## The status annotation\n");
 	unsigned members, rows = 0;
@@ -210,14 +173,4 @@ static void check_status(void)
 	for (const char *at = text; (at = strstr(at, "\n- `")) != NULL; at++)
 		rows++;
 	CHECK_EQ(rows, members);
-}
-
-int main(void)
-{
-	check_status();
-	check_page();
-	check_bounds();
-	check_config_keys();
-	check_example();
-	return check_result();
 }

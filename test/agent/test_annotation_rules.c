@@ -3,7 +3,6 @@
 #include "test/agent/annotation_rule.h"
 #include "test/check.h"
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #define HEAD "apiVersion: " CONFIG_API_VERSION "\nkind: " CONFIG_KIND "\n"
@@ -64,7 +63,7 @@ static const struct {
 	{"{namespace: y, labels: a=b, owner: Job}", "x", "a=b", "Job", false},
 };
 
-static void test_selected(void)
+TEST(selected)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(selected); i++) {
 		struct kube_pod pod = {.namespace = (char *)selected[i].namespace,
@@ -112,88 +111,66 @@ static const struct {
 	int verdict;
 	const char *want; /* of the container app */
 } wins[] = {
-	{"", {{NULL, NULL}}, -ENOENT, "Off 0 up cpu 0-0 memory 0-0 controlled 0 unnamed"},
-	{SHOP "mode: Auto}]", {{NULL, NULL}}, 0, "Auto " ALL},
-	{SHOP "mode: InPlaceOrRecreate}]", {{NULL, NULL}}, 0, "Auto* " ALL},
+	{"", .verdict = -ENOENT, .want = "Off 0 up cpu 0-0 memory 0-0 controlled 0 unnamed"},
+	{SHOP "mode: Auto}]", .want = "Auto " ALL},
+	{SHOP "mode: InPlaceOrRecreate}]", .want = "Auto* " ALL},
 	/* A rule without a mode opts no pod in; its other keys apply to pods that opt in. */
-	{SHOP "max-cpu: 2}]",
-	 {{NULL, NULL}},
-	 -ENOENT,
-	 "Off 0 up cpu 0-0 memory 0-0 controlled 0 unnamed"},
-	{SHOP "max-cpu: 2}]",
-	 {{"mode", "Auto"}},
-	 0,
-	 "Auto 3 down cpu 0-2000 memory 0-0 controlled 0"},
+	{SHOP "max-cpu: 2}]", .verdict = -ENOENT,
+	 .want = "Off 0 up cpu 0-0 memory 0-0 controlled 0 unnamed"},
+	{SHOP "max-cpu: 2}]", .a = {{"mode", "Auto"}},
+	 .want = "Auto 3 down cpu 0-2000 memory 0-0 controlled 0"},
 	/* The first entry that matches, alone. */
 	{SHOP "mode: Initial}, {match: {namespace: \"*\"}, mode: Auto, max-cpu: 2}]",
-	 {{NULL, NULL}},
-	 0,
-	 "Initial " ALL},
+	 .want = "Initial " ALL},
 	/* All keys of an annotation. */
 	{SHOP "mode: Auto, resources: [memory], controlled-values: RequestsOnly, min-memory: 64Mi, "
 	      "max-memory: 1Gi, scale-down: false, allow-restart: true, startup-boost: 2x 30s}]",
-	 {{NULL, NULL}},
-	 0,
-	 "Auto 2 up cpu 0-0 memory 64-1024 controlled 2 boost restart"},
-	{SHOP "mode: Auto, rollout: 25%}]", {{NULL, NULL}}, 0, "Auto " ALL " rollout 25"},
+	 .want = "Auto 2 up cpu 0-0 memory 64-1024 controlled 2 boost restart"},
+	{SHOP "mode: Auto, rollout: 25%}]", .want = "Auto " ALL " rollout 25"},
 	/* The pod wins, key by key. */
-	{SHOP "mode: Auto, rollout: 25%}]", {{"rollout", "100%"}}, 0, "Auto " ALL},
-	{SHOP "mode: Auto, rollout: 25%}]", {{"rollout", "0%"}}, 0, "Auto " ALL " rollout 0"},
-	{SHOP "mode: Auto, rollout: 25%}]", {{"mode", "Off"}}, 0, "Off " ALL},
-	{SHOP "mode: Auto}]", {{"mode", "Off"}}, 0, "Off " ALL},
-	{SHOP "mode: Off}]", {{"mode", "Auto"}}, 0, "Auto " ALL},
-	{SHOP "mode: InPlaceOrRecreate}]", {{"mode", "Auto"}}, 0, "Auto " ALL},
+	{SHOP "mode: Auto, rollout: 25%}]", .a = {{"rollout", "100%"}}, .want = "Auto " ALL},
+	{SHOP "mode: Auto, rollout: 25%}]", .a = {{"rollout", "0%"}},
+	 .want = "Auto " ALL " rollout 0"},
+	{SHOP "mode: Auto, rollout: 25%}]", .a = {{"mode", "Off"}}, .want = "Off " ALL},
+	{SHOP "mode: Auto}]", .a = {{"mode", "Off"}}, .want = "Off " ALL},
+	{SHOP "mode: Off}]", .a = {{"mode", "Auto"}}, .want = "Auto " ALL},
+	{SHOP "mode: InPlaceOrRecreate}]", .a = {{"mode", "Auto"}}, .want = "Auto " ALL},
 	{SHOP "mode: Auto, resources: cpu, controlled-values: RequestsOnly, scale-down: false, "
 	      "allow-restart: true}]",
-	 {{"resources", "both"},
-	  {"controlled-values", "LimitsOnly"},
-	  {"scale-down", "true"},
-	  {"allow-restart", "false"}},
-	 0,
-	 "Auto " ALL},
+	 .a = {{"resources", "both"},
+	       {"controlled-values", "LimitsOnly"},
+	       {"scale-down", "true"},
+	       {"allow-restart", "false"}},
+	 .want = "Auto " ALL},
 	{SHOP "mode: Auto, max-cpu: 2, min-memory: 64Mi}]",
-	 {{"max-cpu", "none"}, {"min-memory", "32Mi"}},
-	 0,
-	 "Auto 3 down cpu 0-0 memory 32-0 controlled 0"},
+	 .a = {{"max-cpu", "none"}, {"min-memory", "32Mi"}},
+	 .want = "Auto 3 down cpu 0-0 memory 32-0 controlled 0"},
 	/* The other bound of the rule becomes the pod's. */
 	{SHOP "mode: Auto, max-cpu: 2, min-memory: 64Mi}]",
-	 {{"min-cpu", "3"}, {"max-memory", "32Mi"}},
-	 0,
-	 "Auto 3 down cpu 3000-3000 memory 32-32 controlled 0"},
+	 .a = {{"min-cpu", "3"}, {"max-memory", "32Mi"}},
+	 .want = "Auto 3 down cpu 3000-3000 memory 32-32 controlled 0"},
 	/* The pod's policy wins over explicit keys of the rule, and these over the rule's. */
 	{SHOP "mode: Auto, max-cpu: 2, containers: \"*\", controlled-values: RequestsOnly}]",
-	 {{"policy", APP("\"maxAllowed\":{\"cpu\":\"4\"}")}},
-	 0,
-	 "Auto 3 down cpu 0-4000 memory 0-0 controlled 2"},
+	 .a = {{"policy", APP("\"maxAllowed\":{\"cpu\":\"4\"}")}},
+	 .want = "Auto 3 down cpu 0-4000 memory 0-0 controlled 2"},
 	{SHOP "mode: Auto, max-cpu: 2, policy: '" APP("\"maxAllowed\":{\"cpu\":\"4\"}") "'}]",
-	 {{NULL, NULL}},
-	 0,
-	 "Auto 3 down cpu 0-2000 memory 0-0 controlled 0"},
-	{SHOP "mode: Auto, containers: app}]",
-	 {{"policy", APP("\"mode\":\"Off\"")}},
-	 0,
-	 "Auto " ALL " unnamed"},
-	{SHOP "mode: Auto, containers: [log, sidecar]}]",
-	 {{NULL, NULL}},
-	 0,
-	 "Auto " ALL " unnamed"},
-	{SHOP "mode: Auto, containers: log}]", {{"containers", "app"}}, 0, "Auto " ALL},
+	 .want = "Auto 3 down cpu 0-2000 memory 0-0 controlled 0"},
+	{SHOP "mode: Auto, containers: app}]", .a = {{"policy", APP("\"mode\":\"Off\"")}},
+	 .want = "Auto " ALL " unnamed"},
+	{SHOP "mode: Auto, containers: [log, sidecar]}]", .want = "Auto " ALL " unnamed"},
+	{SHOP "mode: Auto, containers: log}]", .a = {{"containers", "app"}}, .want = "Auto " ALL},
 	/* Without the pod's own mode, what is wrong with its annotations counts as well. */
-	{SHOP "mode: Auto}]", {{"max-cpu", "much"}}, -EINVAL, "Off " ALL},
+	{SHOP "mode: Auto}]", .a = {{"max-cpu", "much"}}, .verdict = -EINVAL, .want = "Off " ALL},
 	/* The administrator's bounds win over both. */
 	{"kubernetes: {highestMode: Initial, maxCpu: 1, minMemory: 1Gi}\n" SHOP
 	 "mode: Auto, max-cpu: 2, max-memory: 64Mi}]",
-	 {{NULL, NULL}},
-	 0,
-	 "Initial 3 down cpu 0-1000 memory 1024-1024 controlled 0"},
+	 .want = "Initial 3 down cpu 0-1000 memory 1024-1024 controlled 0"},
 	/* Weaker than the rule: the defaults. */
 	{"defaults: {max-cpu: 4, scale-down: false}\n" SHOP "mode: Auto, max-cpu: none}]",
-	 {{NULL, NULL}},
-	 0,
-	 "Auto 3 up cpu 0-0 memory 0-0 controlled 0"},
+	 .want = "Auto 3 up cpu 0-0 memory 0-0 controlled 0"},
 };
 
-static void test_wins(void)
+TEST(wins)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(wins); i++) {
 		struct kube_pod pod = {.namespace = (char *)"shop",
@@ -225,83 +202,60 @@ static const struct {
 	const char *want, *wrong;
 	enum mode frozen;
 } namespaces[] = {
-	{"", {{"mode", "Auto"}}, {NULL, NULL}, 0, "Auto " ALL, "", MODE_OFF},
-	{"", {{"mode", "Auto"}}, {"mode", "Off"}, 0, "Off " ALL, "", MODE_OFF},
-	{"", {{"mode", "Off"}}, {"mode", "Auto"}, 0, "Auto " ALL, "", MODE_OFF},
-	{SHOP "mode: Auto}]", {{"mode", "Off"}}, {NULL, NULL}, 0, "Off " ALL, "", MODE_OFF},
+	{"", {{"mode", "Auto"}}, .want = "Auto " ALL},
+	{"", {{"mode", "Auto"}}, .pod = {"mode", "Off"}, .want = "Off " ALL},
+	{"", {{"mode", "Off"}}, .pod = {"mode", "Auto"}, .want = "Auto " ALL},
+	{SHOP "mode: Auto}]", {{"mode", "Off"}}, .want = "Off " ALL},
 	{SHOP "max-cpu: 2, max-memory: 64Mi}]",
 	 {{"mode", "Initial"}, {"max-cpu", "3"}},
-	 {"min-memory", "128Mi"},
-	 0,
-	 "Initial 3 down cpu 0-3000 memory 128-128 controlled 0",
-	 "",
-	 MODE_OFF},
-	{"kubernetes: {highestMode: Off}",
-	 {{"mode", "Auto"}},
-	 {NULL, NULL},
-	 0,
-	 "Off " ALL,
-	 "",
-	 MODE_OFF},
+	 .pod = {"min-memory", "128Mi"},
+	 .want = "Initial 3 down cpu 0-3000 memory 128-128 controlled 0"},
+	{"kubernetes: {highestMode: Off}", {{"mode", "Auto"}}, .want = "Off " ALL},
 	/* No mode anywhere. */
 	{"",
 	 {{"max-cpu", "3"}},
-	 {NULL, NULL},
-	 -ENOENT,
-	 "Off 0 up cpu 0-0 memory 0-0 controlled 0 unnamed",
-	 "",
-	 MODE_OFF},
+	 .verdict = -ENOENT,
+	 .want = "Off 0 up cpu 0-0 memory 0-0 controlled 0 unnamed"},
 	{"",
 	 {{"mode", "Auto"}, {"max-cpu", "much"}, {"max-memory", "1Gi"}},
-	 {NULL, NULL},
-	 -EINVAL,
-	 "Off 3 down cpu 0-0 memory 0-1024 controlled 0",
-	 WRONG
+	 .verdict = -EINVAL,
+	 .want = "Off 3 down cpu 0-0 memory 0-1024 controlled 0",
+	 .wrong = WRONG
 	 "max-cpu: \"much\" is not valid; allowed: an amount of CPU from 10m to 100k, or none",
-	 MODE_AUTO},
+	 .frozen = MODE_AUTO},
 	{"",
 	 {{"mode", "Auto"}, {"max-cpu", "much"}},
-	 {"max-cpu", "2"},
-	 0,
-	 "Auto 3 down cpu 0-2000 memory 0-0 controlled 0",
-	 "",
-	 MODE_OFF},
+	 .pod = {"max-cpu", "2"},
+	 .want = "Auto 3 down cpu 0-2000 memory 0-0 controlled 0"},
 	{"",
 	 {{"mode", "Off"}, {"mod", "Auto"}},
-	 {NULL, NULL},
-	 -EINVAL,
-	 "Off " ALL,
-	 WRONG "mod is unknown; did you mean vscaled.dev/mode?",
-	 MODE_OFF},
+	 .verdict = -EINVAL,
+	 .want = "Off " ALL,
+	 .wrong = WRONG "mod is unknown; did you mean vscaled.dev/mode?"},
 	/* What it was meant to be is not known: the rule's mode does not count. */
 	{SHOP "mode: Off}]",
 	 {{"mode", "On"}},
-	 {NULL, NULL},
-	 -EINVAL,
-	 "Off " ALL,
-	 WRONG
-	 "mode: \"On\" is not valid; allowed: Off, Initial, Auto or InPlaceOrRecreate, in any "
-	 "case",
-	 MODE_AUTO},
+	 .verdict = -EINVAL,
+	 .want = "Off " ALL,
+	 .wrong = WRONG
+	 "mode: \"On\" is not valid; allowed: Off, Initial, Auto or InPlaceOrRecreate, in any case",
+	 .frozen = MODE_AUTO},
 	{"kubernetes: {highestMode: Off}",
 	 {{"mode", "On"}},
-	 {NULL, NULL},
-	 -EINVAL,
-	 "Off " ALL,
-	 WRONG
+	 .verdict = -EINVAL,
+	 .want = "Off " ALL,
+	 .wrong = WRONG
 	 "mode: \"On\" is not valid; allowed: Off, Initial, Auto or InPlaceOrRecreate, in any "
-	 "case",
-	 MODE_OFF},
+	 "case"},
 	{"",
 	 {{"mode", "Auto"}, {"min-cpu", "3"}, {"max-cpu", "2"}, {"scale-down", "false"}},
-	 {NULL, NULL},
-	 -EINVAL,
-	 "Off 3 up cpu 0-0 memory 0-0 controlled 0",
-	 WRONG "min-cpu (3) is above max-cpu (2) of container *; allowed: at most that",
-	 MODE_AUTO},
+	 .verdict = -EINVAL,
+	 .want = "Off 3 up cpu 0-0 memory 0-0 controlled 0",
+	 .wrong = WRONG "min-cpu (3) is above max-cpu (2) of container *; allowed: at most that",
+	 .frozen = MODE_AUTO},
 };
 
-static void test_namespaces(void)
+TEST(namespaces)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++) {
 		struct kube_namespace ns = {(char *)"shop",
@@ -323,13 +277,13 @@ static void test_namespaces(void)
 					 "app", &rule, &err),
 			 namespaces[i].verdict);
 		CHECK_STR(text_of(&rule), namespaces[i].want);
-		CHECK_STR(err.text, namespaces[i].wrong);
+		CHECK_STR(err.text, namespaces[i].wrong != NULL ? namespaces[i].wrong : "");
 		CHECK_EQ(rule.frozen_mode, namespaces[i].frozen);
 		config_free(&c);
 	}
 }
 
-static void test_sources(void)
+TEST(sources)
 {
 	struct kube_annotation own[] = {{(char *)"max-cpu", (char *)"1"},
 					{(char *)"status", (char *)"{}"}};
@@ -339,7 +293,7 @@ static void test_sources(void)
 						 {(char *)"resources", (char *)"memory"}};
 	const struct kube_namespace ns = {(char *)"shop", of_namespace, 2};
 	struct annotation_source got[4];
-	struct config c;
+	OWN(config_free) struct config c;
 	struct annotation_input in = {&c, &pod, NULL, false, false};
 
 	load_good(SHOP "mode: Auto,\n  max-cpu: 2, resources: [cpu]}]", &c);
@@ -359,7 +313,6 @@ static void test_sources(void)
 	CHECK_STR(got[1].value, "memory");
 	CHECK(got[1].namespace == &ns && got[1].rule == NULL);
 	CHECK(got[2].rule == &c.pods[0]);
-	config_free(&c);
 }
 
 /* --- what is refused --- */
@@ -399,9 +352,8 @@ static const struct {
 	 "f:4: pods[0].max-cpus: vscaled.dev/max-cpus is unknown; did you mean "
 	 "vscaled.dev/max-cpu?"},
 	{SHOP "mode: Auto},\n  {match: {owner: Job},\n   mode: Of}]",
-	 "f:5: pods[1].mode: \"Of\" is not valid; allowed: Off, Initial, Auto or "
-	 "InPlaceOrRecreate, "
-	 "in any case"},
+	 "f:5: pods[1].mode: \"Of\" is not valid; allowed: Off, Initial, Auto or InPlaceOrRecreate,"
+	 " in any case"},
 	{SHOP "max-cpu: 1m}]",
 	 "f:3: pods[0].max-cpu: \"1m\" is out of range; allowed: an amount of CPU from 10m to "
 	 "100k, or none"},
@@ -418,7 +370,7 @@ static const struct {
 	 "allowed: at most that"},
 };
 
-static void test_refused(void)
+TEST(refused)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
 		struct config_errors errs;
@@ -431,7 +383,7 @@ static void test_refused(void)
 }
 
 /* The configuration as shown can be loaded again, with the same result. */
-static void test_dump(void)
+TEST(dump)
 {
 	OWN(drop_free) char *first = NULL, *second = NULL;
 	struct config c, again;
@@ -457,7 +409,7 @@ static void test_dump(void)
 }
 
 /* A file is read and its rules are checked at once; *ret stays as it is when it is wrong. */
-static void test_file(void)
+TEST(file)
 {
 	char path[] = "/tmp/vscaled-rules-XXXXXX";
 	struct config c = {.unit_count = 77};
@@ -478,16 +430,4 @@ static void test_file(void)
 	config_free(&c);
 	close(fd);
 	unlink(path);
-}
-
-int main(void)
-{
-	test_selected();
-	test_wins();
-	test_namespaces();
-	test_sources();
-	test_refused();
-	test_dump();
-	test_file();
-	return check_result();
 }

@@ -33,7 +33,7 @@ static struct baseline sample(const char *key)
 	};
 }
 
-static void test_set(void)
+TEST(set)
 {
 	OWN(baseline_set_free) struct baseline_set s = {0};
 	struct baseline b = sample("unit:b.service");
@@ -64,7 +64,7 @@ static void test_set(void)
 
 /* What points to a record follows it when others come and go, also from a replacement, and is NULL
  * once it is gone. */
-static void test_holder(void)
+TEST(holder)
 {
 	struct baseline_set s = {0};
 	struct baseline *held[3], b = sample("unit:b.service");
@@ -119,7 +119,7 @@ static void test_holder(void)
 #define LINE_4(key) LINE_4_PART(key) "\n"
 #define LINE(key)   LINE_4_PART(key) " before_cpu=0 before_memory=300\n"
 
-static void test_text(void)
+TEST(text)
 {
 	OWN(baseline_set_free) struct baseline_set s = {0}, back = {0};
 	OWN(drop_free) char *text = NULL;
@@ -141,7 +141,7 @@ static void test_text(void)
 	CHECK_EQ(back.items[1].high, BASELINE_HIGH_LOWERED);
 }
 
-static void test_refused(void)
+TEST(refused)
 {
 	static const char two_same[] = LINE("unit:a") LINE("unit:a");
 	static const char wrong_order[] = LINE("unit:b") LINE("unit:a");
@@ -177,7 +177,7 @@ static void put_pod(struct baseline_set *s)
 }
 
 /* Containers and pods, with all that restoring needs. */
-static void test_pod(void)
+TEST(pod)
 {
 	OWN(baseline_set_free) struct baseline_set s = {0}, back = {0};
 	OWN(drop_free) char *text = NULL;
@@ -210,7 +210,7 @@ static void test_pod(void)
 }
 
 /* The file of the version before: read as it is, written anew as of today. */
-static void test_old_version(void)
+TEST(old_version)
 {
 	static const struct state_kind old = {"baseline", 1, 16 * MIB};
 	static const char body[] = LINE_1("unit:a.service") LINE_1("unit:b.service");
@@ -258,7 +258,7 @@ static void test_old_version(void)
 	CHECK_EQ(rmdir(path), 0);
 }
 
-static void test_many(void)
+TEST(many)
 {
 	OWN(baseline_set_free) struct baseline_set s = {0}, back = {0};
 	OWN(drop_free) char *text = NULL;
@@ -298,7 +298,7 @@ static uint64_t resident(const char *field)
 }
 
 /* The text of a full set takes no more than itself: it counts at the peak of the process. */
-static void test_memory(void)
+TEST(memory)
 {
 	OWN(baseline_set_free) struct baseline_set s = {0};
 	OWN(drop_free) char *text = NULL;
@@ -327,7 +327,7 @@ static void test_memory(void)
 
 /* One allocation in the middle fails, and those that follow do not: a text with a hole is no text.
  */
-static void test_memory_is_short(void)
+TEST(memory_is_short)
 {
 	OWN(baseline_set_free) struct baseline_set s = {0};
 	OWN(drop_free) char *text = NULL;
@@ -349,7 +349,7 @@ static void test_memory_is_short(void)
 	CHECK_EQ(baseline_encode(&s, &text, &len), 0);
 }
 
-static void test_file(void)
+TEST(file)
 {
 	OWN(baseline_set_free) struct baseline_set s = {0}, back = {0};
 	char path[] = "/tmp/vscaled-baseline-XXXXXX", aside[STATE_ASIDE_MAX];
@@ -383,19 +383,4 @@ static void test_file(void)
 	CHECK_EQ(unlinkat(dir, "baseline-copy.damaged-1", 0), 0);
 	close(dir);
 	CHECK_EQ(rmdir(path), 0);
-}
-
-int main(void)
-{
-	test_set();
-	test_holder();
-	test_text();
-	test_refused();
-	test_pod();
-	test_old_version();
-	test_many();
-	test_memory();
-	test_memory_is_short();
-	test_file();
-	return check_result();
 }

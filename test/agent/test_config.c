@@ -20,7 +20,7 @@ static void print_errors(const struct config_errors *errs)
 		fprintf(stderr, "\t%s\n", errs->text[i]);
 }
 
-static void test_defaults(void)
+TEST(defaults)
 {
 	struct config_errors errs;
 	struct config c, built_in;
@@ -44,7 +44,7 @@ static void test_defaults(void)
 }
 
 /* The table's default texts are the profile's values, and every value has a row. */
-static void test_table(void)
+TEST(table)
 {
 	char text[CONFIG_ERROR_TEXT_MAX], seen[sizeof(struct tuning)] = {0};
 	struct config c = {.tuning.memory.page_bytes = PAGE_DEFAULT_BYTES};
@@ -89,7 +89,7 @@ static void test_table(void)
 }
 
 /* Names in the table against those of policy/. */
-static void test_names(void)
+TEST(names)
 {
 	const struct config_key *mode =
 		config_key_find(config_rule_keys, config_rule_key_count, "mode");
@@ -135,11 +135,11 @@ static const char full[] =
 	     "  min-memory: 64Mi\n"
 	     "  scale-down: false\n";
 
-static void test_full(void)
+TEST(full)
 {
 	const struct policy_rule *r;
 	struct config_errors errs;
-	struct config c;
+	OWN(config_free) struct config c;
 
 	CHECK_EQ(load(full, &c, &errs), 0);
 	print_errors(&errs);
@@ -177,7 +177,6 @@ static void test_full(void)
 	CHECK(config_rule_for(&c, "web.service") == NULL);
 	CHECK(config_rule_for(&c, "web-1.serviceX") == NULL);
 	CHECK(config_rule_for(&c, "") == NULL);
-	config_free(&c);
 }
 
 /* One thing wrong each: the text, and the message it must give, alone. */
@@ -261,12 +260,10 @@ static const struct {
 	 "f:5: units[0].goal: \"fast\" is not valid; allowed: balanced, savings, latency"},
 	{HEAD "units:\n- match: a.slice\n  cpu-percentile: 30%\n",
 	 "f:5: units[0].cpu-percentile: \"30%\" is out of range; allowed: a percentage with at "
-	 "most "
-	 "one decimal from 50% to 100%, or none"},
+	 "most one decimal from 50% to 100%, or none"},
 	{HEAD "units:\n- match: a.slice\n  memory-margin: 1001%\n",
 	 "f:5: units[0].memory-margin: \"1001%\" is out of range; allowed: a percentage with at "
-	 "most "
-	 "one decimal from 0.1% to 1000%, or none"},
+	 "most one decimal from 0.1% to 1000%, or none"},
 	{HEAD "units:\n- match: a.slice\n  rollout: 5%\n",
 	 "f:5: units[0].rollout: is for pods and means nothing for a unit; allowed: match, mode, "
 	 "goal, priority, resources, min-cpu, max-cpu, min-memory, max-memory, cpu-percentile, "
@@ -276,16 +273,14 @@ static const struct {
 	 "goal, priority, resources, min-cpu, max-cpu, min-memory, max-memory, cpu-percentile, "
 	 "memory-margin, scale-down"},
 	{HEAD "defaults: {match: '*'}\n",
-	 "f:3: defaults.match: unknown key; allowed: mode, "
-	 "goal, priority, resources, min-cpu, max-cpu, min-memory, "
-	 "max-memory, cpu-percentile, memory-margin, scale-down"},
+	 "f:3: defaults.match: unknown key; allowed: mode, goal, priority, resources, min-cpu, "
+	 "max-cpu, min-memory, max-memory, cpu-percentile, memory-margin, scale-down"},
 	{HEAD "units:\n- match: a.slice\n  resources: [cpu, disk]\n",
 	 "f:5: units[0].resources: \"a list\" is not valid; allowed: cpu, memory, or both as "
 	 "cpu,memory"},
 	{HEAD "units:\n- match: a.slice\n  max-memory: 0\n",
 	 "f:5: units[0].max-memory: \"0\" is out of range; allowed: an amount of memory from 1Mi "
-	 "to "
-	 "1Pi, or none"},
+	 "to 1Pi, or none"},
 	{HEAD "units:\n- match: a.slice\n  min-cpu: 2\n  max-cpu: 500m\n",
 	 "f:4: units[0]: min-cpu (2) is above max-cpu (500m); allowed: at most that"},
 	{HEAD "defaults: {min-memory: 1Gi}\nunits:\n- {match: a.slice, max-memory: 512Mi}\n",
@@ -314,7 +309,7 @@ static const struct {
 	 "f:3: nested too deeply; allowed: 16 levels"},
 };
 
-static void test_wrong(void)
+TEST(wrong)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		struct config c = {.unit_count = 77};
@@ -330,7 +325,7 @@ static void test_wrong(void)
 }
 
 /* All that is wrong is said at once, up to the cap. */
-static void test_all_errors(void)
+TEST(all_errors)
 {
 	char text[4000] = HEAD;
 	struct config_errors errs;
@@ -348,7 +343,7 @@ static void test_all_errors(void)
 	CHECK_EQ(errs.dropped, 30);
 }
 
-static void test_sizes(void)
+TEST(sizes)
 {
 	char *text = malloc(CONFIG_TEXT_MAX + 2);
 	struct config_errors errs = {0};
@@ -371,7 +366,7 @@ static void test_sizes(void)
 }
 
 /* Sections that are there and empty, as in a file where everything is commented out. */
-static void test_empty_sections(void)
+TEST(empty_sections)
 {
 	struct config_errors errs;
 	struct config c;
@@ -393,7 +388,7 @@ static char *dump(const struct config *c)
 }
 
 /* JSON is YAML: the dump loads again and gives the same. */
-static void test_dump(void)
+TEST(dump)
 {
 	OWN(drop_free) char *json = NULL, *json_again = NULL;
 	struct config_errors errs;
@@ -414,7 +409,7 @@ static void test_dump(void)
 	config_free(&c);
 }
 
-static void test_paths(void)
+TEST(paths)
 {
 	char long_path[200] = "/";
 	struct config_errors errs;
@@ -439,7 +434,7 @@ static void test_paths(void)
 	config_free(&c);
 }
 
-static void test_file(void)
+TEST(file)
 {
 	char path[] = "/tmp/vscaled-config-XXXXXX", want[128];
 	struct config_errors errs = {0};
@@ -464,7 +459,7 @@ static void test_file(void)
 }
 
 /* What is installed as the example loads, and manages nothing. */
-static void test_example(void)
+TEST(example)
 {
 	struct config_errors errs = {0};
 	struct config c, built_in;
@@ -478,21 +473,4 @@ static void test_example(void)
 	CHECK(memcmp(&c.defaults, &built_in.defaults, sizeof c.defaults) == 0);
 	config_free(&c);
 	config_free(&built_in);
-}
-
-int main(void)
-{
-	test_defaults();
-	test_table();
-	test_names();
-	test_full();
-	test_wrong();
-	test_all_errors();
-	test_sizes();
-	test_empty_sections();
-	test_dump();
-	test_paths();
-	test_file();
-	test_example();
-	return check_result();
 }

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * test_config_docs [MAN]: the reference page against the table of keys, and the source of the man
- * page that was made of that page (docs/config_man.py). The part of the reference page between the
- * marks is generated: VSCALED_REGEN=1 writes it anew, without it a difference is a failure.
+ * page that was made of that page (docs/config_man.py).
  */
 #include "agent/config/config_table.h"
-#include "test/check.h"
-#include <stdbool.h>
+#include "test/agent/doc_page.h"
 #include <unistd.h>
 
 #define AT_START "†"
 #define PAGE     "docs/configuration.md"
-#define BEGIN    "<!-- keys -->\n"
-#define END      "<!-- end of keys -->\n"
 
 /* How a page begins a section ("": without a heading) and writes a key. */
 struct form {
@@ -141,52 +137,21 @@ static void generate(FILE *f, const struct form *p)
 		p->row(f, &config_rule_keys[i]);
 }
 
-static char *read_page(const char *path)
+static void generate_page(FILE *f)
 {
-	char *text = calloc(1, 1 << 20);
-	FILE *f = fopen(path, "re");
-
-	if (f == NULL || fread(text, 1, (1 << 20) - 1, f) == 0) {
-		fprintf(stderr, "%s: cannot be read\n", path);
-		text[0] = '\0';
-	}
-	if (f != NULL)
-		fclose(f);
-	return text;
+	generate(f, &markdown);
+	fputc('\n', f);
 }
 
-static void check_page(void)
+TEST(check_page)
 {
-	OWN(drop_free) char *have = read_page(PAGE);
-	OWN(drop_free) char *want = NULL;
-	char *begin = strstr(have, BEGIN), *end = strstr(have, END);
-	size_t len;
-	FILE *f = open_memstream(&want, &len);
-
-	CHECK(begin != NULL && end != NULL && begin < end);
-	if (begin == NULL || end == NULL) {
-		fclose(f);
-		return;
-	}
-	begin += strlen(BEGIN);
-	fprintf(f, "%.*s", (int)(begin - have), have);
-	generate(f, &markdown);
-	fputs("\n" END, f);
-	fclose(f);
-	if (getenv("VSCALED_REGEN") != NULL) {
-		f = fopen(PAGE, "we");
-		CHECK(f != NULL && fputs(want, f) >= 0 && fclose(f) == 0);
-		return;
-	}
-	if (strcmp(have, want) != 0)
-		fprintf(stderr, PAGE " is not what the table says; VSCALED_REGEN=1 rewrites it\n");
-	CHECK(strcmp(have, want) == 0);
+	page_check(PAGE, "<!-- keys -->\n", "<!-- end of keys -->\n", generate_page);
 }
 
 /* The page names every annotation that a unit cannot have. */
-static void check_pod_keys(void)
+TEST(check_pod_keys)
 {
-	OWN(drop_free) char *page = read_page(PAGE);
+	OWN(drop_free) char *page = page_read(PAGE);
 	char *line = strstr(page, "\n* The annotations ");
 	char word[64];
 
@@ -205,7 +170,7 @@ static void check_pod_keys(void)
 /* The man page has every key, in the words of the table. */
 static void check_man(const char *path)
 {
-	OWN(drop_free) char *have = read_page(path);
+	OWN(drop_free) char *have = page_read(path);
 	OWN(drop_free) char *want = NULL;
 	size_t len;
 	FILE *f = open_memstream(&want, &len);
@@ -219,9 +184,9 @@ static void check_man(const char *path)
 }
 
 /* The example shows defaults in comments: each `# key: value` of it is one. */
-static void check_example(void)
+TEST(check_example)
 {
-	OWN(drop_free) char *text = read_page("agent/vscaled.yaml");
+	OWN(drop_free) char *text = page_read("agent/vscaled.yaml");
 	char section[32] = "", key[64], value[64], path[100];
 	int seen = 0;
 
@@ -247,10 +212,8 @@ static void check_example(void)
 
 int main(int argc, char **argv)
 {
-	check_page();
-	check_pod_keys();
+	check_run();
 	if (argc == 2)
 		check_man(argv[1]);
-	check_example();
 	return check_result();
 }

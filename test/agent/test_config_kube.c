@@ -45,7 +45,7 @@ static const struct {
 	{"[1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa]:80", -EINVAL, NULL, 0},
 };
 
-static void test_addresses(void)
+TEST(addresses)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
 		struct listen_address a = {.size = 7};
@@ -103,7 +103,7 @@ static char *dump(const struct config *c)
 	return text;
 }
 
-static void test_full(void)
+TEST(full)
 {
 	OWN(drop_free) char *first = NULL, *second = NULL;
 	struct config_errors errs;
@@ -155,8 +155,7 @@ static const struct {
 	 " 4032 bytes"},
 	{HEAD "kubernetes: {cgroupPrefix: /kubelet/../a}\n",
 	 "f:3: kubernetes.cgroupPrefix: \"/kubelet/../a\" is not valid; allowed: an absolute path "
-	 "below"
-	 " the cgroup mount, without the mount and without kubepods, of at most 310 bytes"},
+	 "below the cgroup mount, without the mount and without kubepods, of at most 310 bytes"},
 	{HEAD "kubernetes: {cgroupPrefix: /kubepods}\n",
 	 "f:3: kubernetes.cgroupPrefix: \"/kubepods\" is not valid; allowed: an absolute path below"
 	 " the cgroup mount, without the mount and without kubepods, of at most 310 bytes"},
@@ -172,7 +171,7 @@ static const struct {
 	 "f:3: kubernetes.writeBurst: \"0\" is out of range; allowed: a number from 1 to 1000"},
 };
 
-static void test_wrong(void)
+TEST(wrong)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		struct config_errors errs;
@@ -185,18 +184,17 @@ static void test_wrong(void)
 }
 
 /* A lower bound alone is no bound above `none`. */
-static void test_one_bound(void)
+TEST(one_bound)
 {
 	struct config_errors errs;
-	struct config c;
+	OWN(config_free) struct config c;
 
 	CHECK_EQ(load(HEAD "kubernetes: {minCpu: 2, minMemory: 1Gi}\n", &c, &errs), 0);
 	CHECK_EQ(c.kubernetes.cpu_milli.min, 2000);
 	CHECK_EQ(c.kubernetes.mem_bytes.max, 0);
-	config_free(&c);
 }
 
-static void test_keep(void)
+TEST(keep)
 {
 	struct config_errors errs;
 	struct config old, fresh;
@@ -206,14 +204,13 @@ static void test_keep(void)
 	CHECK_EQ(load(full, &fresh, &errs), 0);
 	CHECK_STR(config_keep_restart_only(&fresh, &old, changed, sizeof changed), "");
 	config_free(&fresh);
-	CHECK_EQ(load(HEAD "clocks: {reflexInterval: 100ms}\n"
+	CHECK_OK(load(HEAD "clocks: {reflexInterval: 100ms}\n"
 			   "paths: {socketGroup: adm}\n"
 			   "http: {listen: ':80'}\n"
 			   "kubernetes: {enabled: true, kubeconfig: /etc/vscaled/kubeconfig,"
 			   " context: kubernetes-admin@kubernetes, nodeName: node-1.example,"
 			   " cgroupPrefix: /kube, marginMin: 32Mi, minCpu: 70m}\n",
-		      &fresh, &errs),
-		 0);
+		      &fresh, &errs));
 	CHECK_STR(config_keep_restart_only(&fresh, &old, changed, sizeof changed),
 		  "paths.socketGroup, http.listen, kubernetes.writeBurst, kubernetes.leaseTime");
 	/* What may change has changed, the rest is as it was; nothing is lost or freed twice. */
@@ -233,7 +230,7 @@ static void test_keep(void)
 
 /* paths, recorder, prometheus, cgroup, http and kubernetes, but for what an administrator may want
  * to change at once. */
-static void test_at_start(void)
+TEST(at_start)
 {
 	static const char *const sections[] = {"paths.", "recorder.", "prometheus.", "cgroup.",
 					       "bpf.",   "http.",     "kubernetes."};
@@ -258,7 +255,7 @@ static void test_at_start(void)
 }
 
 /* The table's default texts are the values of policy/, and every value has a row. */
-static void test_report(void)
+TEST(report)
 {
 	char seen[sizeof(struct report_tuning)] = {0};
 	size_t start = offsetof(struct config, kubernetes.report);
@@ -287,7 +284,7 @@ static void test_report(void)
 }
 
 /* Bytes, or a share of the node's memory. */
-static void test_amount(void)
+TEST(amount)
 {
 	const struct config_key *k =
 		config_key_find(config_keys, config_key_count, "node.evictionThreshold");
@@ -321,17 +318,4 @@ static void test_amount(void)
 		if (rows[i].result == 0)
 			CHECK_STR(config_value_text(k, &c, text, sizeof text), rows[i].text);
 	}
-}
-
-int main(void)
-{
-	test_amount();
-	test_report();
-	test_addresses();
-	test_full();
-	test_wrong();
-	test_one_bound();
-	test_keep();
-	test_at_start();
-	return check_result();
 }

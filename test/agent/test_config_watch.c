@@ -34,14 +34,6 @@ static void on_reported(void *ctx)
 	held = fresh;
 }
 
-static usec_t now_usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (usec_t)t.tv_sec * USEC_PER_SEC + (usec_t)t.tv_nsec / 1000;
-}
-
 /* Runs the loop until so many changes are reported, and a little longer; returns how many were. */
 static unsigned wait_reported(unsigned want)
 {
@@ -74,7 +66,7 @@ static char *in_dir(const char *name)
 }
 
 /* A file of the host: no save counts before a reload. */
-static void test_file(void)
+TEST(file)
 {
 	struct config_watch *w = NULL;
 
@@ -109,7 +101,7 @@ static void remove_data(const char *name)
 	rmdir(in_dir(name));
 }
 
-static void test_config_map(void)
+TEST(config_map)
 {
 	struct config_watch *w = NULL;
 
@@ -147,8 +139,7 @@ int main(void)
 		return EXIT_FAILURE;
 	snprintf(file, sizeof file, "%s/vscaled.yaml", dir);
 	CHECK(sd_event_new(&event) >= 0);
-	test_file();
-	test_config_map();
+	check_run();
 	config_free(&held);
 	sd_event_unref(event);
 	CHECK_EQ(rmdir(dir), 0);

@@ -74,7 +74,7 @@ static void check_failure(const char *line, int code, const char *err)
 }
 
 /* On a terminal, progress is printed with the file's name, and cleared at the end. */
-static void test_progress(void)
+TEST(progress)
 {
 	static const char clear[] = "\r\033[K";
 	char name[] = "/tmp/vscaled-series-XXXXXX", line[128], want[64], seen[4096] = "";
@@ -106,7 +106,7 @@ static void test_progress(void)
 }
 
 /* Another seed is another demand; the same one is the same. */
-static void test_seed(void)
+TEST(seed)
 {
 	char *first;
 
@@ -131,7 +131,7 @@ static unsigned count(const char *what)
 
 /* One page: a chart per policy and file, nothing from elsewhere. */
 /* A range query's answer: the same as the CSV with the same values. */
-static void test_prometheus(void)
+TEST(prometheus)
 {
 	char *csv;
 
@@ -151,7 +151,7 @@ static void test_prometheus(void)
 }
 
 /* What a spreadsheet writes, from standard input; what of it is not used is said. */
-static void test_spreadsheet(void)
+TEST(spreadsheet)
 {
 	CHECK(freopen(SERIES "spreadsheet.csv", "re", stdin) != NULL);
 	CHECK_EQ(run("backtest -"), CTL_OK);
@@ -161,7 +161,7 @@ static void test_spreadsheet(void)
 	CHECK(strstr(out_text, "-: 5 samples, 0.1 h, 16 CPUs, seed 1\n") != NULL);
 }
 
-static void test_html(void)
+TEST(html)
 {
 	CHECK_EQ(run("backtest -o html --cpus 8 " SERIES "ramp.csv " SERIES "percent.csv"), CTL_OK);
 	CHECK_STR(err_text, "");
@@ -183,7 +183,7 @@ static void test_html(void)
 }
 
 /* A weekend off is no load, and no reason to refuse the rest. */
-static void test_gap(void)
+TEST(gap)
 {
 	CHECK_EQ(run("backtest " SERIES "gap.csv"), CTL_OK);
 	CHECK(strstr(err_text, "gap.csv: left out 1 d 23 h without a sample (gaps of more than a "
@@ -193,15 +193,10 @@ static void test_gap(void)
 
 int main(void)
 {
-	test_prometheus();
-	test_spreadsheet();
-	test_html();
-	test_gap();
+	check_run();
 	check_golden("backtest --cpus 8 " SERIES "ramp.csv " SERIES "percent.csv", "backtest.txt");
 	check_golden("backtest --cpus 8 --seed 18446744073709551615 -o json " SERIES "ramp.csv",
 		     "backtest.json");
-	test_progress();
-	test_seed();
 	check_failure("backtest", CTL_USAGE, "backtest needs an argument");
 	check_failure("backtest --cpus 0 x", CTL_USAGE, "not a number from 1 to 16: 0");
 	check_failure("backtest --cpus 17 x", CTL_USAGE, "not a number from 1 to 16: 17");

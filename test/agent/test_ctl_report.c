@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscalectl report: answers of many nodes, summed up by workload. */
 #include "test/agent/report_answers.h"
-#include <string.h>
 #include <unistd.h>
 
 static uint64_t amount(const cJSON *o, const char *object, const char *key)
@@ -9,7 +8,7 @@ static uint64_t amount(const cJSON *o, const char *object, const char *key)
 	return json_amount(object != NULL ? json_object(o, object) : o, key);
 }
 
-static void test_sum(void)
+TEST(sum)
 {
 	OWN(drop_json) cJSON *report = summed(two_nodes, NULL);
 	const cJSON *rows = cJSON_GetObjectItemCaseSensitive(report, "rows");
@@ -43,7 +42,7 @@ static void test_sum(void)
 	CHECK_EQ(amount(total, "cpu", "reclaimable"), 750);
 }
 
-static void test_namespace(void)
+TEST(namespace)
 {
 	OWN(drop_json) cJSON *report = summed(two_nodes, "infra");
 
@@ -57,19 +56,15 @@ static void test_namespace(void)
 	",\"undos\":2,\"throttled_permille\":30,\"counted_usec\":7200000000}"
 
 /* Sized and unsized one below the other; sums and patch have one row of the container. */
-static void test_rollout(void)
+TEST(rollout)
 {
 	static const char want[] = "\nROLLOUT   CONTAINER  SHARE  PART     PODS  24h THROTTLED  "
-				   "24h OOM KILLS  UNDONE  "
-				   "COUNTED FOR  CPU P95  LIMIT  MEMORY P95  LIMIT\n"
+				   "24h OOM KILLS  UNDONE  COUNTED FOR  CPU P95  LIMIT  MEMORY P95 "
+				   " LIMIT\n"
 				   "shop/web  app        25 %   sized    1     3 %            4    "
-				   "          2       2 h      "
-				   " "
-				   "   90m      700m   -           -\n"
+				   "          2       2 h          90m      700m   -           -\n"
 				   "shop/web  app        25 %   unsized  2     3 %            1    "
-				   "          4       2 h      "
-				   " "
-				   "   90m      700m   -           -\n";
+				   "          4       2 h          90m      700m   -           -\n";
 	OWN(drop_json)
 	cJSON *report = summed(NODE("n", PART("web-1", "25", "unsized", "1") "," PART(
 						 "web-0", "25", "sized",
@@ -101,7 +96,7 @@ static void test_rollout(void)
 
 /* A CronJob and a Deployment of one name: rows and patches of their own, all containers of one
  * workload in one patch. */
-static void test_kinds(void)
+TEST(kinds)
 {
 	OWN(drop_json)
 	cJSON *report = summed(
@@ -125,7 +120,7 @@ static void test_kinds(void)
 	free(text);
 }
 
-static void test_csv_is_safe(void)
+TEST(csv_is_safe)
 {
 	OWN(drop_json)
 	cJSON *report =
@@ -157,7 +152,7 @@ static size_t left_out(const char *text, int *ret_taken, char **ret_said)
 }
 
 /* A damaged answer is named, and costs none of the others. */
-static void test_partial(void)
+TEST(partial)
 {
 	static const char text[] = "# node n1, pod a\n" NODE(
 		"n1",
@@ -216,7 +211,7 @@ static int run(const char *text, char **ret_out, char **ret_err)
 	return r;
 }
 
-static void test_partial_status(void)
+TEST(partial_status)
 {
 	char *out, *err;
 
@@ -239,21 +234,17 @@ static void test_partial_status(void)
 }
 
 /* 100 columns with any name, a unit without a namespace, and what is too small is named. */
-static void test_table(void)
+TEST(table)
 {
 	static const char text[] = NODE(
 		"n",
-		"{\"namespace\":\"a-namespace-of-some-length\",\"workload\":\"a-workload-whose-"
-		"name-"
-		"alone-has-sixty-letters-which-is-the-most-there-is\",\"container\":\"c\",\"oom_"
-		"kills\":2,"
-		"\"cpu\":{\"request\":1100,\"limit\":2250,\"target\":1200,\"peak\":3350,\"max\":"
-		"3000},"
-		"\"memory\":{\"request\":1181116006,\"limit\":1288490188,\"target\":1395864371,"
-		"\"peak\":1503238553}},"
+		"{\"namespace\":\"a-namespace-of-some-length\",\"workload\":\"a-workload-whose-name"
+		"-alone-has-sixty-letters-which-is-the-most-there-is\",\"container\":\"c\","
+		"\"oom_kills\":2,\"cpu\":{\"request\":1100,\"limit\":2250,\"target\":1200,"
+		"\"peak\":3350,\"max\":3000},\"memory\":{\"request\":1181116006,"
+		"\"limit\":1288490188,\"target\":1395864371,\"peak\":1503238553}},"
 		"{\"workload\":\"web.service\",\"owner\":\"Unit\",\"cpu\":{\"limit\":500,"
-		"\"target\":100,"
-		"\"peak\":120}}");
+		"\"target\":100,\"peak\":120}}");
 	OWN(drop_free) char *out = NULL;
 	struct ctl c = {.price = {0.031, 0.004}, .color = true, .err = stderr};
 	OWN(drop_json) cJSON *all = cJSON_CreateArray(), *report = NULL;
@@ -274,7 +265,7 @@ static void test_table(void)
 		CHECK(strcspn(at, "\n") <= 100 + (strstr(at, "\033") != NULL ? 9 : 0));
 }
 
-static void test_bad(void)
+TEST(bad)
 {
 	static const char *const texts[] = {
 		"",
@@ -306,18 +297,4 @@ static void test_bad(void)
 
 		CHECK(report != NULL);
 	}
-}
-
-int main(void)
-{
-	test_sum();
-	test_namespace();
-	test_rollout();
-	test_kinds();
-	test_csv_is_safe();
-	test_partial();
-	test_partial_status();
-	test_table();
-	test_bad();
-	return check_result();
 }

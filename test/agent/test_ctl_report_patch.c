@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscalectl report -o patch: requests and limits for the workloads' templates. */
 #include "test/agent/report_answers.h"
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* Owned. */
@@ -19,7 +17,7 @@ static char *patch_of(const char *text)
 }
 
 /* Requests that are 10 % off their targets, by owner, with names quoted. */
-static void test_patch(void)
+TEST(patch)
 {
 	static const char want[] = "---\napiVersion: apps/v1\nkind: DaemonSet\nmetadata:\n"
 				   "  name: \"log\"\n  namespace: \"infra\"\nspec:\n  template:\n"
@@ -44,7 +42,7 @@ static void test_patch(void)
 
 /* A request above the limit would be refused: that of the template follows, not the one in force.
  */
-static void test_patch_above_limit(void)
+TEST(patch_above_limit)
 {
 	static const char want[] = "          requests:\n            cpu: 230m\n"
 				   "            memory: 101Mi\n"
@@ -76,20 +74,19 @@ static char *patch_guaranteed(unsigned trust_permille)
 		 "{\"version\":1,\"node\":\"n\",\"containers\":[{\"namespace\":\"shop\","
 		 "\"workload\":\"web\",\"owner\":\"Deployment\",\"pod\":\"web-0\","
 		 "\"container\":\"app\",\"qos_class\":\"Guaranteed\",\"mode\":\"Auto\","
-		 "\"confidence_permille\":0,\"trust_permille\":%u,"
-		 "\"cpu\":{\"request\":500,\"limit\":400,\"original\":500,\"use_p50\":0,"
-		 "\"use_p95\":0,\"use_max\":0,\"lower\":0,\"target\":100,\"upper\":0,"
-		 "\"peak\":200},"
-		 "\"memory\":{\"request\":104857600,\"limit\":104857600,"
-		 "\"original\":104857600,\"use_p50\":0,\"use_p95\":0,\"use_max\":0,"
-		 "\"lower\":0,\"target\":31457280,\"upper\":0,\"peak\":52428800}}]}\n",
+		 "\"confidence_permille\":0,\"trust_permille\":%u,\"cpu\":{\"request\":500,"
+		 "\"limit\":400,\"original\":500,\"use_p50\":0,\"use_p95\":0,\"use_max\":0,"
+		 "\"lower\":0,\"target\":100,\"upper\":0,\"peak\":200},"
+		 "\"memory\":{\"request\":104857600,\"limit\":104857600,\"original\":104857600,"
+		 "\"use_p50\":0,\"use_p95\":0,\"use_max\":0,\"lower\":0,\"target\":31457280,"
+		 "\"upper\":0,\"peak\":52428800}}]}\n",
 		 trust_permille);
 	return patch_of(text);
 }
 
 /* The pod keeps its class: the CPU limit is lowered with the request, to the peak and as far as
  * the laws would lower it: what other pods publish gives confidence, but not all of that. */
-static void test_patch_guaranteed(void)
+TEST(patch_guaranteed)
 {
 	static const struct {
 		uint32_t trust_permille;
@@ -118,7 +115,7 @@ static void test_patch_guaranteed(void)
 }
 
 /* Memory of a Guaranteed pod is raised only, compared with the template. */
-static void test_patch_guaranteed_memory(void)
+TEST(patch_guaranteed_memory)
 {
 	static const char stays[] =
 		"# shop/web, container app: the memory request stays: in a Guaranteed pod it "
@@ -145,7 +142,7 @@ static void test_patch_guaranteed_memory(void)
 	"\"qos_class\":\"Burstable\"}"
 
 /* Never outside what the owner, the administrator and the LimitRange allow. */
-static void test_patch_bounds(void)
+TEST(patch_bounds)
 {
 	static const struct {
 		const char *answer;
@@ -186,7 +183,7 @@ static void test_patch_bounds(void)
 }
 
 /* Limit and request are equal, and not below the minimum. */
-static void test_patch_guaranteed_bounds(void)
+TEST(patch_guaranteed_bounds)
 {
 	static const char want[] = "          requests:\n            cpu: 400m\n"
 				   "            memory: 200Mi\n"
@@ -204,7 +201,7 @@ static void test_patch_guaranteed_bounds(void)
 }
 
 /* The answer of an agent without the QoS class: no request below an equal limit. */
-static void test_patch_unknown_class(void)
+TEST(patch_unknown_class)
 {
 	static const char why[] = ": it equals the limit, the report does not tell the QoS class, "
 				  "and a lower one would end Guaranteed.\n";
@@ -221,7 +218,7 @@ static void test_patch_unknown_class(void)
 
 /* A file for each workload, replaced by the next run, which keeps what stays. A file that it has
  * not written, and a name that leaves the directory, are errors. */
-static void test_directory(void)
+TEST(directory)
 {
 	static const struct {
 		const char *answer, *foreign; /* written by another before */
@@ -273,7 +270,7 @@ static void test_directory(void)
 }
 
 /* A pod without a controller has no template: that is said, and so is a kind that is not known. */
-static void test_no_template(void)
+TEST(no_template)
 {
 	static const struct {
 		const char *owner, *says;
@@ -299,18 +296,4 @@ static void test_no_template(void)
 		fclose(c.err);
 		CHECK(strstr(said, rows[i].says) != NULL);
 	}
-}
-
-int main(void)
-{
-	test_no_template();
-	test_directory();
-	test_patch();
-	test_patch_above_limit();
-	test_patch_guaranteed();
-	test_patch_guaranteed_memory();
-	test_patch_bounds();
-	test_patch_guaranteed_bounds();
-	test_patch_unknown_class();
-	return check_result();
 }

@@ -8,8 +8,6 @@
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -94,7 +92,7 @@ static bool first_is(const char *name)
 	return s != NULL && strncmp(s, name, strlen(name)) == 0;
 }
 
-static void test_sizes(void)
+TEST(sizes)
 {
 	static const struct top_view sizes[] = {{.width = 80, .height = 24},
 						{.width = 40, .height = 10},
@@ -120,7 +118,7 @@ static void test_sizes(void)
 	CHECK(strstr(text, "cpu 8200m of 40") != NULL);
 }
 
-static void test_orders(void)
+TEST(orders)
 {
 	static const struct {
 		enum top_sort sort;
@@ -309,8 +307,7 @@ int main(void)
 {
 	pid_t daemon;
 
-	test_sizes();
-	test_orders();
+	check_run();
 	CHECK(mkstemp(socket_path) >= 0);
 	unlink(socket_path);
 	daemon = serve();

@@ -6,169 +6,133 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-static void step_burn_800(struct rig *r)
+TEST_RIG(off_writes_nothing)
 {
-	rig_burn(r, &r->unit[0], 800);
-}
-
-static void step_idle(struct rig *r)
-{
-	rig_burn(r, &r->unit[0], 50);
-}
-
-static void test_off_writes_nothing(void)
-{
-	struct rig r;
 	struct rig_unit *u, *other;
 	char *report = NULL;
 
-	rig_open(&r, rig_config("  - {match: a.service, mode: Off}\n"));
-	u = rig_add(&r, "a.service", 200, 64 * MIB);
-	other = rig_add(&r, "b.service", 200, 64 * MIB);
-	CHECK_EQ(rig_start(&r), 0);
-	rig_run(&r, 100, step_burn_800);
-	CHECK_EQ(rig_cpu_milli(&r, u), 200);
-	CHECK_EQ(rig_bytes(&r, u, "memory.max"), 64 * MIB);
-	CHECK_EQ(r.set_calls, 0);
-	CHECK(r.daemon->units.items[0]->control.recommendation.resource[RESOURCE_CPU].target > 0);
+	rig_open(r, rig_config("  - {match: a.service, mode: Off}\n"));
+	u = rig_add(r, "a.service", 200, 64 * MIB);
+	other = rig_add(r, "b.service", 200, 64 * MIB);
+	CHECK_EQ(rig_start(r), 0);
+	rig_run(r, 100, rig_busy);
+	CHECK_EQ(rig_cpu_milli(r, u), 200);
+	CHECK_EQ(rig_bytes(r, u, "memory.max"), 64 * MIB);
+	CHECK_EQ(r->set_calls, 0);
+	CHECK(rig_first(r)->control.recommendation.resource[RESOURCE_CPU].target > 0);
 	/* The report has it beside containers. */
-	CHECK_EQ(r.loop->serve.api.ops->report(&r.loop->serve, &report), 0);
+	CHECK_EQ(r->loop->serve.api.ops->report(&r->loop->serve, &report), 0);
 	CHECK(strstr(report, "{\"workload\":\"a.service\",\"owner\":\"Unit\"") != NULL);
 	free(report);
 	/* Not named: not even opened. */
-	CHECK_EQ(r.daemon->units.count, 1);
-	CHECK_EQ(rig_cpu_milli(&r, other), 200);
-	rig_close(&r);
+	CHECK_EQ(r->daemon->units.count, 1);
+	CHECK_EQ(rig_cpu_milli(r, other), 200);
 }
 
-static void test_reload_of_pid1_changes_nothing(void)
+TEST_RIG(reload_of_pid1_changes_nothing)
 {
-	struct rig r;
-	struct rig_unit *u;
+	struct rig_unit *u =
+		rig_begin(r, rig_config("  - match: a.service\n"), 1500, 400 * MIB, 50 * MIB);
 	uint64_t cpu, memory = 0;
 
-	rig_open(&r, rig_config("  - match: a.service\n"));
-	u = rig_add(&r, "a.service", 1500, 400 * MIB);
-	u->anon_bytes = 50 * MIB;
-	CHECK_EQ(rig_start(&r), 0);
-	rig_run(&r, 60, step_idle);
-	cpu = rig_cpu_milli(&r, u);
+	rig_run(r, 60, rig_idle);
+	cpu = rig_cpu_milli(r, u);
 	for (int i = 0; i < 20; i++) {
-		drift_reloading(&r.daemon->units, true);
-		rig_realise(&r, u);
-		drift_reloading(&r.daemon->units, false);
-		rig_run(&r, 1, step_idle);
-		CHECK_EQ(rig_cpu_milli(&r, u), cpu);
-		memory = r.daemon->units.items[0]->control.resource[RESOURCE_MEMORY].limit;
-		CHECK_EQ(rig_bytes(&r, u, "memory.max"), memory);
+		drift_reloading(&r->daemon->units, true);
+		rig_realise(r, u);
+		drift_reloading(&r->daemon->units, false);
+		rig_run(r, 1, rig_idle);
+		CHECK_EQ(rig_cpu_milli(r, u), cpu);
+		memory = rig_first(r)->control.resource[RESOURCE_MEMORY].limit;
+		CHECK_EQ(rig_bytes(r, u, "memory.max"), memory);
 	}
-	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 0);
-	CHECK_EQ(managed_state(r.daemon->units.items[0]), UNIT_MANAGED);
-	rig_close(&r);
+	CHECK_EQ(r->events[EVENT_DRIFT_GAVE_WAY], 0);
+	CHECK_EQ(managed_state(rig_first(r)), UNIT_MANAGED);
 }
 
-static void test_unit_that_vanishes(void)
+TEST_RIG(unit_that_vanishes)
 {
-	struct rig r;
-	struct rig_unit *u;
+	struct rig_unit *u = rig_begin(r, "units:\n  - match: a.service\n", 200, 64 * MIB, 0);
 
-	rig_open(&r, "units:\n  - match: a.service\n");
-	u = rig_add(&r, "a.service", 200, 64 * MIB);
-	CHECK_EQ(rig_start(&r), 0);
-	rig_run(&r, 10, step_burn_800);
+	rig_run(r, 10, rig_busy);
 	u->running = false;
-	fake_remove(&r.tree, u->cgroup);
-	rig_run(&r, 15, NULL);
-	CHECK_EQ(managed_state(r.daemon->units.items[0]), UNIT_WAITING);
-	CHECK_EQ(r.events[EVENT_UNIT_GONE], 1);
-	rig_close(&r);
+	fake_remove(&r->tree, u->cgroup);
+	rig_run(r, 15, NULL);
+	CHECK_EQ(managed_state(rig_first(r)), UNIT_WAITING);
+	CHECK_EQ(r->events[EVENT_UNIT_GONE], 1);
 }
 
-static void test_bad_config_on_reload(void)
+TEST_RIG(bad_config_on_reload)
 {
-	struct rig r;
-
-	rig_open(&r, "units:\n  - match: a.service\n");
-	rig_add(&r, "a.service", 200, 64 * MIB);
-	CHECK_EQ(rig_start(&r), 0);
-	rig_run(&r, 2, step_idle);
-	rig_write_config(&r, "units:\n  - match: a.service\n    max-cpu: lots\n");
-	reload_config(&r.loop->reload);
-	CHECK_EQ(r.events[EVENT_CONFIG_INVALID], 1);
-	CHECK(strstr(r.last_message, "vscaled.yaml:") != NULL);
-	CHECK_EQ(r.daemon->config.unit_count, 1);
-	rig_run(&r, 2, step_idle);
+	rig_begin(r, "units:\n  - match: a.service\n", 200, 64 * MIB, 0);
+	rig_run(r, 2, rig_idle);
+	rig_write_config(r, "units:\n  - match: a.service\n    max-cpu: lots\n");
+	reload_config(&r->loop->reload);
+	CHECK_EQ(r->events[EVENT_CONFIG_INVALID], 1);
+	CHECK(strstr(r->last_message, "vscaled.yaml:") != NULL);
+	CHECK_EQ(r->daemon->config.unit_count, 1);
+	rig_run(r, 2, rig_idle);
 	/* Nothing is handed back for a file that was lost, cut or emptied. */
-	CHECK_EQ(truncate(r.config, 0), 0);
-	reload_config(&r.loop->reload);
-	CHECK_EQ(unlink(r.config), 0);
-	reload_config(&r.loop->reload);
-	rig_run(&r, 10, step_burn_800);
-	CHECK_EQ(r.events[EVENT_CONFIG_INVALID], 3);
-	CHECK_EQ(r.events[EVENT_UNIT_UNMANAGED], 0);
-	CHECK(rig_cpu_milli(&r, &r.unit[0]) >= 800);
-	rig_write_config(&r, "units:\n  - match: a.service\n    max-cpu: 1\n");
-	reload_config(&r.loop->reload);
-	CHECK_EQ(r.daemon->units.items[0]->control.rule.cpu_milli.max, 1000);
-	rig_close(&r);
+	CHECK_EQ(truncate(r->config, 0), 0);
+	reload_config(&r->loop->reload);
+	CHECK_EQ(unlink(r->config), 0);
+	reload_config(&r->loop->reload);
+	rig_run(r, 10, rig_busy);
+	CHECK_EQ(r->events[EVENT_CONFIG_INVALID], 3);
+	CHECK_EQ(r->events[EVENT_UNIT_UNMANAGED], 0);
+	CHECK(rig_cpu_milli(r, &r->unit[0]) >= 800);
+	rig_write_config(r, "units:\n  - match: a.service\n    max-cpu: 1\n");
+	reload_config(&r->loop->reload);
+	CHECK_EQ(rig_first(r)->control.rule.cpu_milli.max, 1000);
 }
 
-static void test_clock_that_jumps(void)
+TEST_RIG(clock_that_jumps)
 {
-	struct rig r;
 	usec_t observed;
 
-	rig_open(&r, "units:\n  - match: a.service\n");
-	rig_add(&r, "a.service", 200, 64 * MIB);
-	CHECK_EQ(rig_start(&r), 0);
-	rig_run(&r, 60, step_burn_800);
-	observed = r.daemon->units.items[0]->control.history.observed_usec[RESOURCE_CPU];
-	r.real += USEC_PER_DAY;
-	rig_run(&r, 10, step_burn_800);
-	r.real -= 2 * USEC_PER_DAY;
-	rig_run(&r, 10, step_burn_800);
-	CHECK_EQ(r.events[EVENT_CLOCK_JUMPED], 2);
-	CHECK(r.daemon->units.items[0]->control.history.observed_usec[RESOURCE_CPU] > observed);
-	control_review(&r.daemon->units.items[0]->control,
-		       &(struct control_context){.tuning = &r.daemon->config.tuning,
+	rig_begin(r, "units:\n  - match: a.service\n", 200, 64 * MIB, 0);
+	rig_run(r, 60, rig_busy);
+	observed = rig_first(r)->control.history.observed_usec[RESOURCE_CPU];
+	r->real += USEC_PER_DAY;
+	rig_run(r, 10, rig_busy);
+	r->real -= 2 * USEC_PER_DAY;
+	rig_run(r, 10, rig_busy);
+	CHECK_EQ(r->events[EVENT_CLOCK_JUMPED], 2);
+	CHECK(rig_first(r)->control.history.observed_usec[RESOURCE_CPU] > observed);
+	control_review(&rig_first(r)->control,
+		       &(struct control_context){.tuning = &r->daemon->config.tuning,
 						 .node_milli = 4000,
-						 .now = r.daemon->wake.now,
-						 .now_real = r.daemon->wake.now_real,
+						 .now = r->daemon->wake.now,
+						 .now_real = r->daemon->wake.now_real,
 						 .plan = &(struct plan){0}});
-	CHECK(r.daemon->units.items[0]->control.recommendation.resource[RESOURCE_CPU].peak >= 800);
-	rig_close(&r);
+	CHECK(rig_first(r)->control.recommendation.resource[RESOURCE_CPU].peak >= 800);
 }
 
-static void test_unsaved_originals_forbid_writing(void)
+TEST(unsaved_originals_forbid_writing)
 {
 	struct rig r;
 	struct rig_unit *u;
 
 	if (geteuid() != 0)
 		return; /* covered as root, where the folder is made immutable to us below */
-	rig_open(&r, "units:\n  - match: a.service\n");
-	u = rig_add(&r, "a.service", 200, 64 * MIB);
-	CHECK_EQ(rig_start(&r), 0);
+	u = rig_begin(&r, "units:\n  - match: a.service\n", 200, 64 * MIB, 0);
 	close(r.daemon->records.dir);
 	r.daemon->records.dir = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	rig_run(&r, 15, step_burn_800);
+	rig_run(&r, 15, rig_busy);
 	CHECK_EQ(rig_cpu_milli(&r, u), 200);
 	CHECK_EQ(r.events[EVENT_BASELINE_UNSAVED], 1);
 	rig_close(&r);
 }
 
-static void test_minimum_above_the_limit(void)
+TEST_RIG(minimum_above_the_limit)
 {
-	struct rig r;
-	struct rig_unit *u;
+	struct rig_unit *u =
+		rig_begin(r, "units:\n  - {match: a.service, min-memory: 128Mi, min-cpu: 500m}\n",
+			  200, 64 * MIB, 0);
 
-	rig_open(&r, "units:\n  - {match: a.service, min-memory: 128Mi, min-cpu: 500m}\n");
-	u = rig_add(&r, "a.service", 200, 64 * MIB);
-	CHECK_EQ(rig_start(&r), 0);
-	rig_run(&r, 40, step_idle);
-	CHECK_EQ(rig_bytes(&r, u, "memory.max"), 128 * MIB);
-	CHECK_EQ(rig_cpu_milli(&r, u), 500);
-	rig_close(&r);
+	rig_run(r, 40, rig_idle);
+	CHECK_EQ(rig_bytes(r, u, "memory.max"), 128 * MIB);
+	CHECK_EQ(rig_cpu_milli(r, u), 500);
 }
 
 static void clock_real(void *, usec_t *ret_boot, usec_t *ret_real)
@@ -187,22 +151,20 @@ static int on_enough(sd_event_source *s, uint64_t, void *)
 }
 
 /* Loading the reader's programs takes its time, before anything can be late. */
-static void test_start_is_no_lag(void)
+TEST_RIG(start_is_no_lag)
 {
 	const usec_t start_usec = 1500 * USEC_PER_MSEC;
-	struct rig r;
 
-	rig_open(&r, rig_config("- {match: a.service}\n"));
-	r.clock = clock_real;
-	CHECK_EQ(rig_start(&r), 0);
+	rig_open(r, rig_config("- {match: a.service}\n"));
+	r->clock = clock_real;
+	CHECK_EQ(rig_start(r), 0);
 	usleep(start_usec);
-	sd_event_source_set_enabled(r.loop->timer.source, SD_EVENT_ONESHOT);
-	sd_event_add_time_relative(r.daemon->wake.event, NULL, CLOCK_BOOTTIME, 50 * USEC_PER_MSEC,
+	sd_event_source_set_enabled(r->loop->timer.source, SD_EVENT_ONESHOT);
+	sd_event_add_time_relative(r->daemon->wake.event, NULL, CLOCK_BOOTTIME, 50 * USEC_PER_MSEC,
 				   0, on_enough, NULL);
-	CHECK_EQ(loop_run(r.loop), 0);
-	CHECK(r.daemon->tally.loop_lag.count > 0);
-	CHECK(r.daemon->tally.loop_lag.max_usec < start_usec);
-	rig_close(&r);
+	CHECK_EQ(loop_run(r->loop), 0);
+	CHECK(r->daemon->tally.loop_lag.count > 0);
+	CHECK(r->daemon->tally.loop_lag.max_usec < start_usec);
 }
 
 static int wake_thrice(sd_event_source *, void *userdata)
@@ -220,38 +182,22 @@ static int wake_thrice(sd_event_source *, void *userdata)
 }
 
 /* A handler that calls another one is in the same wake-up; the next dispatch is another. */
-static void test_clock_is_read_once_per_dispatch(void)
+TEST_RIG(clock_is_read_once_per_dispatch)
 {
 	sd_event_source *s;
-	struct rig r;
 	uint64_t before;
 
-	rig_open(&r, rig_config("- {match: a.service}\n"));
-	r.clock = clock_real;
-	CHECK_EQ(rig_start(&r), 0);
-	while (sd_event_run(r.daemon->wake.event, 0) > 0)
+	rig_open(r, rig_config("- {match: a.service}\n"));
+	r->clock = clock_real;
+	CHECK_EQ(rig_start(r), 0);
+	while (sd_event_run(r->daemon->wake.event, 0) > 0)
 		continue;
-	before = r.daemon->wake.count;
-	CHECK(sd_event_add_defer(r.daemon->wake.event, &s, wake_thrice, r.daemon) >= 0);
+	before = r->daemon->wake.count;
+	CHECK(sd_event_add_defer(r->daemon->wake.event, &s, wake_thrice, r->daemon) >= 0);
 	for (uint64_t i = 1; i <= 3; i++) {
 		sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
-		CHECK(sd_event_run(r.daemon->wake.event, 0) > 0);
-		CHECK_EQ(r.daemon->wake.count, before + i);
+		CHECK(sd_event_run(r->daemon->wake.event, 0) > 0);
+		CHECK_EQ(r->daemon->wake.count, before + i);
 	}
 	sd_event_source_unref(s);
-	rig_close(&r);
-}
-
-int main(void)
-{
-	test_off_writes_nothing();
-	test_minimum_above_the_limit();
-	test_reload_of_pid1_changes_nothing();
-	test_unit_that_vanishes();
-	test_bad_config_on_reload();
-	test_clock_that_jumps();
-	test_unsaved_originals_forbid_writing();
-	test_start_is_no_lag();
-	test_clock_is_read_once_per_dispatch();
-	return check_result();
 }

@@ -61,7 +61,7 @@ static void test_pods_limit(enum cgroup_driver driver, bool kubelet)
 {
 	static const char *const names[] = {"web-0", "web-1"};
 	struct rig_unit *host;
-	struct rig r;
+	OWN(rig_close) struct rig r;
 
 	rig_open(&r, "units:\n  - {match: host.service, max-memory: 2Gi}\n");
 	host = rig_add(&r, "host.service", 1000, 64 * MIB);
@@ -94,13 +94,11 @@ static void test_pods_limit(enum cgroup_driver driver, bool kubelet)
 	CHECK(host->anon_bytes >= goal);
 	CHECK_EQ(host->oom_kills, 0);
 	CHECK((strstr(denied, " available to the kubelet less ") != NULL) == kubelet);
-	rig_close(&r);
 }
 
-int main(void)
+TEST(with_parameters)
 {
 	test_pods_limit(DRIVER_SYSTEMD, true);
 	test_pods_limit(DRIVER_CGROUPFS, true);
 	test_pods_limit(DRIVER_CGROUPFS, false);
-	return check_result();
 }

@@ -125,7 +125,7 @@ static void close_all(void)
 }
 
 /* PID 1 closes its socket, as it does in a daemon-reexec, and is back later. */
-static void test_lost_and_back(void)
+TEST(lost_and_back)
 {
 	open_all();
 	CHECK(until(EVENT_UNIT_MANAGED, 1));
@@ -147,7 +147,7 @@ static void test_lost_and_back(void)
 }
 
 /* Something listens and does not take the daemon: that is no connection. */
-static void test_refused(void)
+TEST(refused)
 {
 	open_all();
 	CHECK(until(EVENT_UNIT_MANAGED, 1));
@@ -163,7 +163,7 @@ static void test_refused(void)
 
 /* An agent of pods alone, on a node whose PID 1 has no socket for it: ready, and no alert about a
  * lost connection. */
-static void test_not_needed(void)
+TEST(not_needed)
 {
 	OWN(drop_free) char *page = NULL;
 	char text[512], path[96];
@@ -200,12 +200,4 @@ static void test_not_needed(void)
 	rig_stop(&r);
 	sd_event_unref(peer_event);
 	rig_close(&r);
-}
-
-int main(void)
-{
-	test_not_needed();
-	test_lost_and_back();
-	test_refused();
-	return check_result();
 }

@@ -39,62 +39,56 @@ static struct rig_unit *begin(struct rig *r, const char *config, uint64_t mem_ma
  * Growth at 40 MB/s begins while PID 1 is in a reload of three seconds: it writes what it stored
  * before, then does what it was asked meanwhile, and reloads again.
  */
-static void test_reload_when_growth_begins(void)
+TEST_RIG(reload_when_growth_begins)
 {
-	struct rig r;
-	struct rig_unit *u = begin(&r, SMALL, 64 * MIB, 20 * MIB);
+	struct rig_unit *u = begin(r, SMALL, 64 * MIB, 20 * MIB);
 
-	r.lag_seconds = 3;
+	r->lag_seconds = 3;
 	for (int i = 0; i < 60; i++) {
-		rig_reflex(&r, 1, step_40);
+		rig_reflex(r, 1, step_40);
 		if (i % 5 == 4)
-			rig_realise(&r, u);
+			rig_realise(r, u);
 	}
-	CHECK_EQ(r.kills, 0);
+	CHECK_EQ(r->kills, 0);
 	CHECK(u->anon_bytes >= 250 * MIB);
 	CHECK(u->props.mem_max >= u->anon_bytes);
-	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 0);
-	rig_close(&r);
+	CHECK_EQ(r->events[EVENT_DRIFT_GAVE_WAY], 0);
 }
 
 /* It is no limit: the file has what it had, and no change is reported. late: PID 1 has written it a
  * moment before it answers. */
-static void test_only_systemd(bool late)
+TEST_RIG_BOTH(only_systemd, late)
 {
-	struct rig r;
 	struct rig_unit *u;
 
 	answers_late = late;
-	u = begin(&r, SMALL, 64 * MIB, 20 * MIB);
+	u = begin(r, SMALL, 64 * MIB, 20 * MIB);
 	answers_late = false;
-	rig_reflex(&r, 200, NULL);
+	rig_reflex(r, 200, NULL);
 	CHECK_EQ(u->props.mem_max, 276 * MIB);
 	CHECK_EQ(u->props.cpu_quota_per_sec_usec, 200 * USEC_PER_MSEC);
-	CHECK_EQ(rig_bytes(&r, u, "memory.max"), 64 * MIB);
-	CHECK_EQ(r.sent_calls, 1);
-	CHECK_EQ(r.events[EVENT_LIMIT_RAISED] + r.events[EVENT_LIMIT_LOWERED], 0);
-	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 0);
-	rig_close(&r);
+	CHECK_EQ(rig_bytes(r, u, "memory.max"), 64 * MIB);
+	CHECK_EQ(r->sent_calls, 1);
+	CHECK_EQ(r->events[EVENT_LIMIT_RAISED] + r->events[EVENT_LIMIT_LOWERED], 0);
+	CHECK_EQ(r->events[EVENT_DRIFT_REASSERTED], 0);
 }
 
 /* The call in flight is not the newest one: growth has asked for more since. */
-static void test_older_call(void)
+TEST_RIG(older_call)
 {
-	struct rig r;
-	struct rig_unit *u = begin(&r, SMALL, 64 * MIB, 20 * MIB);
+	struct rig_unit *u = begin(r, SMALL, 64 * MIB, 20 * MIB);
 
-	r.lag_seconds = 2;
-	r.answers_late = true;
-	rig_reflex(&r, 15, step_40);
-	rig_reflex(&r, 150, NULL);
+	r->lag_seconds = 2;
+	r->answers_late = true;
+	rig_reflex(r, 15, step_40);
+	rig_reflex(r, 150, NULL);
 	CHECK_EQ(u->anon_bytes, 80 * MIB);
-	CHECK_EQ(r.kills, 0);
+	CHECK_EQ(r->kills, 0);
 	CHECK_EQ(drifts, 0);
-	rig_close(&r);
 }
 
 /* Far from its limit, at its ceiling, or not to grow: nothing is said. */
-static void test_not_needed(void)
+TEST(not_needed)
 {
 	struct rig r;
 
@@ -113,52 +107,44 @@ static void test_not_needed(void)
 }
 
 /* The next daemon finds the file as its owner wrote it, and more with systemd: still ours. */
-static void test_given_back_after_a_restart(void)
+TEST_RIG(given_back_after_a_restart)
 {
-	struct rig r;
-	struct rig_unit *u = begin(&r, SMALL, 64 * MIB, 20 * MIB);
+	struct rig_unit *u = begin(r, SMALL, 64 * MIB, 20 * MIB);
 
-	rig_stop(&r);
+	rig_stop(r);
 	CHECK_EQ(u->props.mem_max, 276 * MIB);
-	rig_write_config(&r, "units:\n  - {match: a.service, mode: Off}\n");
-	CHECK_EQ(rig_start(&r), 0);
-	rig_reflex(&r, 50, NULL);
+	rig_write_config(r, "units:\n  - {match: a.service, mode: Off}\n");
+	CHECK_EQ(rig_start(r), 0);
+	rig_reflex(r, 50, NULL);
 	CHECK_EQ(u->props.mem_max, 64 * MIB);
-	CHECK_EQ(rig_bytes(&r, u, "memory.max"), 64 * MIB);
-	rig_close(&r);
+	CHECK_EQ(rig_bytes(r, u, "memory.max"), 64 * MIB);
 }
 
 /* A container and its pod's cgroup get headroom alike; both get their originals back from a daemon
  * that was restarted meanwhile. */
-static void test_pod(void)
+TEST_RIG(pod)
 {
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
+	struct rig_pod *p = pods_begin(r, DRIVER_SYSTEMD, "");
 	struct rig_unit *app = p->container[0].unit, *log = p->container[1].unit;
 
 	app->anon_bytes = 20 * MIB;
-	rig_pod_put(&r, p);
-	rig_run(&r, 5, pods_burn_20);
+	rig_pod_run(r, p, 5, pods_burn_20);
 	/* Four times the original is the ceiling. */
 	CHECK_EQ(app->props.mem_max, 256 * MIB);
 	CHECK_EQ(log->props.mem_max, 128 * MIB);
 	CHECK(p->level->props.mem_max >= 384 * MIB);
-	CHECK_EQ(rig_bytes(&r, app, "memory.max"), 64 * MIB);
-	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), 96 * MIB);
-	CHECK_EQ(r.events[EVENT_LIMIT_RAISED] + r.events[EVENT_LIMIT_LOWERED], 0);
-	rig_stop(&r);
-	CHECK_EQ(rig_start(&r), 0);
-	rig_pod_put(&r, p);
-	rig_run(&r, 5, pods_burn_20);
+	CHECK_EQ(rig_bytes(r, app, "memory.max"), 64 * MIB);
+	CHECK_EQ(rig_bytes(r, p->level, "memory.max"), 96 * MIB);
+	CHECK_EQ(r->events[EVENT_LIMIT_RAISED] + r->events[EVENT_LIMIT_LOWERED], 0);
+	rig_restart(r);
+	rig_pod_run(r, p, 5, pods_burn_20);
 	CHECK_EQ(app->props.mem_max, 256 * MIB);
 	p->mode = NULL;
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_20);
-	pods_check_originals(&r, p);
+	rig_pod_run(r, p, 10, pods_burn_20);
+	pods_check_originals(r, p);
 	CHECK_EQ(app->props.mem_max, 64 * MIB);
 	CHECK_EQ(log->props.mem_max, 32 * MIB);
 	CHECK_EQ(p->level->props.mem_max, 96 * MIB);
-	rig_close(&r);
 }
 
 /* The pod's rig_reflex(): growth at 50 MB/s, which memory.high stops as it does in the kernel. */
@@ -179,8 +165,7 @@ static struct rig_unit *begin_braked(struct rig *r, unsigned lag_seconds)
 
 	app->anon_bytes = 4 * MIB;
 	rig_put(r, app, "cpuset.cpus", "0-1\n");
-	rig_pod_put(r, p);
-	rig_run(r, 2, NULL);
+	rig_pod_run(r, p, 2, NULL);
 	rig_reflex(r, 120, NULL);
 	runtime_check(&r->daemon->units, true);
 	CHECK(r->daemon->host.cpu_manager);
@@ -196,21 +181,19 @@ static struct rig_unit *begin_braked(struct rig *r, unsigned lag_seconds)
 
 /* PID 1, which answers three seconds later, writes memory.high with the headroom that it stores, or
  * with the old limit that the runtime asks for: the brake holds on. */
-static void test_brake_outlasts_property(bool replay)
+TEST_RIG_BOTH(brake_outlasts_property, replay)
 {
-	struct rig r;
-	struct rig_unit *app = begin_braked(&r, 3);
+	struct rig_unit *app = begin_braked(r, 3);
 
 	if (replay)
 		app->props.mem_max = 64 * MIB;
-	rig_realise(&r, app);
-	CHECK_EQ(rig_bytes(&r, app, "memory.high"), LIMIT_MAX);
+	rig_realise(r, app);
+	CHECK_EQ(rig_bytes(r, app, "memory.high"), LIMIT_MAX);
 	for (int i = 0; i < 5; i++) {
-		rig_reflex(&r, 1, step_50_braked);
-		CHECK(rig_bytes(&r, app, "memory.high") < 64 * MIB);
+		rig_reflex(r, 1, step_50_braked);
+		CHECK(rig_bytes(r, app, "memory.high") < 64 * MIB);
 	}
 	CHECK(app->anon_bytes < 64 * MIB);
-	rig_close(&r);
 }
 
 static void step_50_busy(struct rig *r)
@@ -221,36 +204,19 @@ static void step_50_busy(struct rig *r)
 
 /* Each call makes PID 1 lift the brake. What its memory does not need waits, as the CPU limit that
  * rises meanwhile, until growth is held no longer. */
-static void test_calls_wait_for_brake(void)
+TEST_RIG(calls_wait_for_brake)
 {
-	struct rig r;
-	struct rig_unit *app = begin_braked(&r, 0);
+	struct rig_unit *app = begin_braked(r, 0);
 	uint64_t stored = app->props.cpu_quota_per_sec_usec;
 
-	rig_reflex(&r, 100, step_50_busy);
-	CHECK(rig_cpu_milli(&r, app) > 400);
-	CHECK(rig_bytes(&r, app, "memory.high") < 64 * MIB);
+	rig_reflex(r, 100, step_50_busy);
+	CHECK(rig_cpu_milli(r, app) > 400);
+	CHECK(rig_bytes(r, app, "memory.high") < 64 * MIB);
 	/* Each call carries it. */
 	CHECK_EQ(app->props.cpu_quota_per_sec_usec, stored);
-	rig_put(&r, app, "cpuset.cpus", "\n");
-	runtime_check(&r.daemon->units, true);
-	rig_reflex(&r, 20, step_50_busy);
+	rig_put(r, app, "cpuset.cpus", "\n");
+	runtime_check(&r->daemon->units, true);
+	rig_reflex(r, 20, step_50_busy);
 	CHECK(app->props.cpu_quota_per_sec_usec > stored);
-	CHECK_EQ(r.kills, 0);
-	rig_close(&r);
-}
-
-int main(void)
-{
-	test_reload_when_growth_begins();
-	test_only_systemd(false);
-	test_only_systemd(true);
-	test_older_call();
-	test_not_needed();
-	test_given_back_after_a_restart();
-	test_pod();
-	test_brake_outlasts_property(false);
-	test_brake_outlasts_property(true);
-	test_calls_wait_for_brake();
-	return check_result();
+	CHECK_EQ(r->kills, 0);
 }

@@ -63,48 +63,42 @@ static void start_equals(struct rig *r, unsigned count)
 }
 
 /* Nothing is kept from a running unit for equals that have ended, however many. */
-static void test_one_after_another(void)
+TEST_RIG(one_after_another)
 {
-	struct rig r;
-
-	start_equals(&r, 8);
+	start_equals(r, 8);
 	goal = 450 * MIB;
 	rate = 200 * MIB;
 	for (unsigned i = 0; i < 8; i++) {
 		grower = unit[i];
-		rig_reflex(&r, 25, step);
+		rig_reflex(r, 25, step);
 		CHECK_EQ(grower->anon_bytes, goal);
-		rig_unit_stop(&r, grower);
+		rig_unit_stop(r, grower);
 	}
-	CHECK_EQ(r.kills, 0);
+	CHECK_EQ(r->kills, 0);
 	CHECK(lowest >= reserve());
-	rig_close(&r);
 }
 
 /* Nor for one that has restarted and does not use what its predecessor held. */
-static void test_equal_successor(void)
+TEST_RIG(equal_successor)
 {
-	struct rig r;
-
-	start_equals(&r, 2);
+	start_equals(r, 2);
 	goal = 1000 * MIB;
 	rate = 100 * MIB;
-	rig_reflex(&r, 120, step);
+	rig_reflex(r, 120, step);
 	CHECK_EQ(grower->anon_bytes, goal);
-	rig_unit_stop(&r, grower);
+	rig_unit_stop(r, grower);
 	grower = unit[1];
 	goal = 500 * MIB;
-	rig_reflex(&r, 60, step);
+	rig_reflex(r, 60, step);
 	CHECK_EQ(grower->anon_bytes, goal);
-	rig_unit_start(&r, unit[0]);
+	rig_unit_start(r, unit[0]);
 	unit[0]->anon_bytes = 30 * MIB;
-	rig_reflex(&r, 3, step);
+	rig_reflex(r, 3, step);
 	goal = 1200 * MIB;
-	rig_reflex(&r, 80, step);
+	rig_reflex(r, 80, step);
 	CHECK_EQ(grower->anon_bytes, goal);
-	CHECK_EQ(r.kills, 0);
+	CHECK_EQ(r->kills, 0);
 	CHECK(lowest >= reserve());
-	rig_close(&r);
 }
 
 /* ---- for a successor ---- */
@@ -165,7 +159,7 @@ static unsigned kills_after_an_end(struct ended e)
 }
 
 /* From lower ranks, room is kept for a successor: as much as its predecessor used. */
-static void test_what_is_kept(void)
+TEST(what_is_kept)
 {
 	CHECK(kills_after_an_end((struct ended){.priority = 1000}) > 0);
 	CHECK_EQ(kills_after_an_end((struct ended){0}), 0);
@@ -174,12 +168,4 @@ static void test_what_is_kept(void)
 	CHECK_EQ(kills_after_an_end((struct ended){.priority = 1000, .once = true}), 0);
 	CHECK(kills_after_an_end((struct ended){
 		      .priority = 1000, .once = true, .kind = CONTAINER_SIDECAR}) > 0);
-}
-
-int main(void)
-{
-	test_one_after_another();
-	test_equal_successor();
-	test_what_is_kept();
-	return check_result();
 }

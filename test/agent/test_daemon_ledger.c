@@ -100,39 +100,36 @@ static void check_files(struct rig *r)
 	least_left = MIN(left, least_left);
 }
 
-static void test_greedy(void)
+TEST_RIG(greedy)
 {
-	struct rig r;
-
-	start(&r, UNITS, 3);
-	r.reported = on_reported;
+	start(r, UNITS, 3);
+	r->reported = on_reported;
 	denied[0] = '\0';
 	goal = 700 * MIB;
 	rate = 40 * MIB;
 	for (int i = 0; i < 600; i++) {
-		rig_reflex(&r, 1, step);
-		check_files(&r);
+		rig_reflex(r, 1, step);
+		check_files(r);
 	}
 	printf("lowest %llu MiB, reserve %llu MiB, low %llu middle %llu high %llu MiB\n",
 	       (unsigned long long)lowest / MIB, (unsigned long long)reserve() / MIB,
-	       (unsigned long long)r.unit[0].anon_bytes / MIB,
-	       (unsigned long long)r.unit[1].anon_bytes / MIB,
-	       (unsigned long long)r.unit[2].anon_bytes / MIB);
+	       (unsigned long long)r->unit[0].anon_bytes / MIB,
+	       (unsigned long long)r->unit[1].anon_bytes / MIB,
+	       (unsigned long long)r->unit[2].anon_bytes / MIB);
 	printf("least left when all is used: %lld MiB\n", (long long)least_left / (long long)MIB);
 	CHECK(lowest >= reserve());
 	/* Growth of use within the originals is not a grant. */
 	CHECK(least_left >= -(int64_t)(64 * MIB));
-	CHECK_EQ(r.unit[2].anon_bytes, goal);
-	CHECK_EQ(kills(&r, "high.service"), 0);
-	CHECK(kills(&r, "low.service") > 0);
-	CHECK(kills(&r, "middle.service") <= kills(&r, "low.service"));
+	CHECK_EQ(r->unit[2].anon_bytes, goal);
+	CHECK_EQ(kills(r, "high.service"), 0);
+	CHECK(kills(r, "low.service") > 0);
+	CHECK(kills(r, "middle.service") <= kills(r, "low.service"));
 	/* Reported once, with the figures. */
-	CHECK(r.events[EVENT_MEMORY_DENIED] >= 1 && r.events[EVENT_MEMORY_DENIED] <= 3);
+	CHECK(r->events[EVENT_MEMORY_DENIED] >= 1 && r->events[EVENT_MEMORY_DENIED] <= 3);
 	printf("%s\n", denied);
 	CHECK(strstr(denied, ".service: it needs ") != NULL);
 	CHECK(strstr(denied, " reserve, ") != NULL);
-	CHECK_EQ(r.daemon->tally.denials, r.events[EVENT_MEMORY_DENIED]);
-	rig_close(&r);
+	CHECK_EQ(r->daemon->tally.denials, r->events[EVENT_MEMORY_DENIED]);
 }
 
 #define ACTIVE (600 * MIB)
@@ -152,28 +149,26 @@ static void step_active(struct rig *r)
 
 /* 600 MiB of active page cache: the kubelet counts them as used and would evict a pod, while
  * MemAvailable is far above the reserve. */
-static void test_kubelet(bool kubelet)
+TEST_RIG_BOTH(kubelet, kubelet)
 {
 	uint64_t least = UINT64_MAX;
-	struct rig r;
 
-	start(&r, UNITS, 3);
-	r.reported = on_reported;
-	r.daemon->memory.kubelet = kubelet;
+	start(r, UNITS, 3);
+	r->reported = on_reported;
+	r->daemon->memory.kubelet = kubelet;
 	denied[0] = '\0';
 	goal = 700 * MIB;
 	rate = 40 * MIB;
 	for (int i = 0; i < 600; i++) {
-		rig_reflex(&r, 1, step_active);
-		least = MIN(least, kubelet_available(&r));
+		rig_reflex(r, 1, step_active);
+		least = MIN(least, kubelet_available(r));
 	}
 	printf("%s: memory.available of the kubelet never below %llu MiB, %s\n",
 	       kubelet ? "in a cluster" : "standalone", (unsigned long long)least / MIB, denied);
 	CHECK((least >= 100 * MIB) == kubelet);
-	CHECK_EQ(kills(&r, "high.service"), 0);
+	CHECK_EQ(kills(r, "high.service"), 0);
 	CHECK((strstr(denied, " available to the kubelet less 228 MiB") != NULL) == kubelet);
-	CHECK_EQ(r.daemon->memory.supply.eviction, kubelet ? 228 * MIB : 0);
-	rig_close(&r);
+	CHECK_EQ(r->daemon->memory.supply.eviction, kubelet ? 228 * MIB : 0);
 }
 
 static void show_denied(const struct managed *m, char ret[static DENIED_TEXT_BYTES])
@@ -188,36 +183,34 @@ static void show_denied(const struct managed *m, char ret[static DENIED_TEXT_BYT
 }
 
 /* The denial is shown as long as it lasts. */
-static void test_shown(void)
+TEST_RIG(shown)
 {
 	char text[DENIED_TEXT_BYTES];
-	struct rig r;
 
-	start(&r, UNITS, 1);
+	start(r, UNITS, 1);
 	goal = 2 * GIB;
 	rate = 40 * MIB;
-	show_denied(unit(&r, "low.service"), text);
+	show_denied(unit(r, "low.service"), text);
 	CHECK_STR(text, "-");
-	for (int i = 0; i < 600 && !unit(&r, "low.service")->reported.denied; i++)
-		rig_reflex(&r, 1, step);
-	CHECK(unit(&r, "low.service")->reported.denied);
-	show_denied(unit(&r, "low.service"), text);
+	for (int i = 0; i < 600 && !unit(r, "low.service")->reported.denied; i++)
+		rig_reflex(r, 1, step);
+	CHECK(unit(r, "low.service")->reported.denied);
+	show_denied(unit(r, "low.service"), text);
 	CHECK(strncmp(text, "needs ", 6) == 0);
-	CHECK_EQ(unit(&r, "low.service")->control.resource[RESOURCE_MEMORY].at_ceiling, false);
+	CHECK_EQ(unit(r, "low.service")->control.resource[RESOURCE_MEMORY].at_ceiling, false);
 	goal = 0;
-	r.unit[0].anon_bytes = 20 * MIB;
-	rig_reflex(&r, 700, step);
-	CHECK(!unit(&r, "low.service")->reported.denied);
-	show_denied(unit(&r, "low.service"), text);
+	r->unit[0].anon_bytes = 20 * MIB;
+	rig_reflex(r, 700, step);
+	CHECK(!unit(r, "low.service")->reported.denied);
+	show_denied(unit(r, "low.service"), text);
 	CHECK_STR(text, "-");
-	CHECK_EQ(r.events[EVENT_MEMORY_DENIED], 1);
-	rig_close(&r);
+	CHECK_EQ(r->events[EVENT_MEMORY_DENIED], 1);
 }
 
 /* Without valid figures of the node's memory, or with the ledger off, no increase is denied. */
 static void test_uncounted(const char *config, unsigned reported)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 
 	start(&r, config, 1);
 	nonsense = reported > 0;
@@ -229,7 +222,6 @@ static void test_uncounted(const char *config, unsigned reported)
 	CHECK_EQ(r.events[EVENT_NODE_MEMORY_UNREAD], reported);
 	CHECK_EQ(r.events[EVENT_MEMORY_DENIED], 0);
 	nonsense = false;
-	rig_close(&r);
 }
 
 static unsigned given_back;
@@ -253,65 +245,61 @@ static void on_given_back(struct rig *, const struct event_record *e, const char
 
 /* The highest one grows step by step, and the lowest one gives back as much each time: in many
  * steps, reported every ten seconds at most. */
-static void test_given_back_slowly(void)
+TEST_RIG(given_back_slowly)
 {
 	const struct control_counters *done;
 	uint64_t before;
-	struct rig r;
 
-	start(&r, UNITS, 3);
+	start(r, UNITS, 3);
 	rate = 60 * MIB;
 	goal = 1000 * MIB;
-	for (int i = 0; i < 600 && r.unit[0].anon_bytes < 900 * MIB; i++) {
-		r.unit[1].anon_bytes = r.unit[2].anon_bytes = 30 * MIB;
-		rig_reflex(&r, 1, step);
+	for (int i = 0; i < 600 && r->unit[0].anon_bytes < 900 * MIB; i++) {
+		r->unit[1].anon_bytes = r->unit[2].anon_bytes = 30 * MIB;
+		rig_reflex(r, 1, step);
 	}
 	goal = 1200 * MIB;
 	rate = 20 * MIB;
 	given_back = 0;
-	r.reported = on_given_back;
-	done = &unit(&r, "low.service")->control.resource[RESOURCE_MEMORY].counters;
+	r->reported = on_given_back;
+	done = &unit(r, "low.service")->control.resource[RESOURCE_MEMORY].counters;
 	before = done->lowers;
 	for (int i = 0; i < 600; i++) {
-		r.unit[0].anon_bytes = r.unit[1].anon_bytes = 30 * MIB;
-		rig_reflex(&r, 1, step);
+		r->unit[0].anon_bytes = r->unit[1].anon_bytes = 30 * MIB;
+		rig_reflex(r, 1, step);
 	}
-	rig_reflex(&r, 110, NULL);
+	rig_reflex(r, 110, NULL);
 	printf("given back in %llu steps and %u entries\n",
 	       (unsigned long long)(done->lowers - before), given_back);
 	CHECK(done->lowers - before > 10);
 	CHECK(given_back >= 1 && given_back <= 7);
-	CHECK_EQ(strtoull(given_to, NULL, 10), rig_bytes(&r, &r.unit[0], "memory.max"));
-	rig_close(&r);
+	CHECK_EQ(strtoull(given_to, NULL, 10), rig_bytes(r, &r->unit[0], "memory.max"));
 }
 
 /* systemd restarts the unit with its stored headroom, which the ledger has not granted. */
-static void test_restarted(void)
+TEST_RIG(restarted)
 {
 	struct rig_unit *u;
 	uint64_t held, stored;
-	struct rig r;
 
-	start(&r, UNITS, 1);
-	u = &r.unit[0];
+	start(r, UNITS, 1);
+	u = &r->unit[0];
 	goal = 400 * MIB;
 	rate = 40 * MIB;
-	rig_reflex(&r, 60, step);
+	rig_reflex(r, 60, step);
 	stored = u->props.mem_max;
-	held = unit(&r, "low.service")->control.resource[RESOURCE_MEMORY].limit;
+	held = unit(r, "low.service")->control.resource[RESOURCE_MEMORY].limit;
 	CHECK(stored > held + 200 * MIB);
 	goal = 0;
-	rig_unit_stop(&r, u);
-	rig_reflex(&r, 20, step);
-	rig_unit_start(&r, u);
+	rig_unit_stop(r, u);
+	rig_reflex(r, 20, step);
+	rig_unit_start(r, u);
 	u->anon_bytes = 30 * MIB;
-	CHECK_EQ(rig_bytes(&r, u, "memory.max"), round_down(stored, PAGE_DEFAULT_BYTES));
-	rig_reflex(&r, 30, step);
-	CHECK_EQ(managed_state(unit(&r, "low.service")), UNIT_MANAGED);
-	CHECK(rig_bytes(&r, u, "memory.max") <= held);
-	CHECK(rig_bytes(&r, u, "memory.max") >= 64 * MIB);
-	CHECK_EQ(r.kills, 0);
-	rig_close(&r);
+	CHECK_EQ(rig_bytes(r, u, "memory.max"), round_down(stored, PAGE_DEFAULT_BYTES));
+	rig_reflex(r, 30, step);
+	CHECK_EQ(managed_state(unit(r, "low.service")), UNIT_MANAGED);
+	CHECK(rig_bytes(r, u, "memory.max") <= held);
+	CHECK(rig_bytes(r, u, "memory.max") >= 64 * MIB);
+	CHECK_EQ(r->kills, 0);
 }
 
 /* ---- pods ---- */
@@ -347,7 +335,7 @@ static void step_pods(struct rig *r)
 static void test_pods(void)
 {
 	static const char *const names[] = {"low-0", "high-0"};
-	struct rig r;
+	OWN(rig_close) struct rig r;
 
 	rig_open(&r, "");
 	for (int i = 0; i < 2; i++) {
@@ -380,7 +368,6 @@ static void test_pods(void)
 	CHECK_EQ(notes, 1);
 	CHECK(strstr(noted, "app memory: needs ") == noted);
 	CHECK(strstr(noted, "kept for higher priority, such as default/high-0/app") != NULL);
-	rig_close(&r);
 }
 
 /* --- limits above --- */
@@ -456,7 +443,7 @@ static void slices_start(struct rig *r, uint64_t shop, uint64_t web)
 static void test_slices(uint64_t shop, uint64_t web, const char *want)
 {
 	char text[DENIED_TEXT_BYTES] = "";
-	struct rig r;
+	OWN(rig_close) struct rig r;
 
 	slices_start(&r, shop, web);
 	r.unit[0].file_bytes = r.unit[1].file_bytes = 60 * MIB;
@@ -471,25 +458,21 @@ static void test_slices(uint64_t shop, uint64_t web, const char *want)
 	rig_reflex(&r, 200, step_slices);
 	CHECK(overdrawn <= 4 * MIB); /* what both grow by in a pass */
 	CHECK(rig_bytes(&r, &r.unit[2], "memory.max") > 80 * MIB);
-	rig_close(&r);
 }
 
 /* What one of them gives back, or a higher limit of the slice, is for the other. */
-static void test_slice_raised(void)
+TEST_RIG(slice_raised)
 {
-	struct rig r;
-
-	slices_start(&r, 160 * MIB, LIMIT_MAX);
+	slices_start(r, 160 * MIB, LIMIT_MAX);
 	goal = 66 * MIB;
-	rig_reflex(&r, 60, step_slices);
-	CHECK(rig_bytes(&r, &r.unit[3], "memory.max") <= 96 * MIB);
-	rig_put(&r, &r.unit[0], "memory.max", "1073741824\n");
+	rig_reflex(r, 60, step_slices);
+	CHECK(rig_bytes(r, &r->unit[3], "memory.max") <= 96 * MIB);
+	rig_put(r, &r->unit[0], "memory.max", "1073741824\n");
 	goal = 300 * MIB;
-	rig_reflex(&r, 200, step_slices);
-	CHECK_EQ(r.kills, 0);
-	CHECK(r.unit[2].anon_bytes >= goal && r.unit[3].anon_bytes >= goal);
+	rig_reflex(r, 200, step_slices);
+	CHECK_EQ(r->kills, 0);
+	CHECK(r->unit[2].anon_bytes >= goal && r->unit[3].anon_bytes >= goal);
 	CHECK(overdrawn <= 4 * MIB); /* what both grow by in a pass */
-	rig_close(&r);
 }
 
 /* Headroom that one had in the slice is taken back once the other has none. */
@@ -504,7 +487,7 @@ static void step_in_turn(struct rig *r)
 
 static void test_slice_taken_back(void)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	uint64_t held;
 
 	slices_start(&r, 400 * MIB, LIMIT_MAX);
@@ -521,55 +504,42 @@ static void test_slice_taken_back(void)
 	CHECK(rig_bytes(&r, &r.unit[2], "memory.max") < held);
 	CHECK(r.unit[3].anon_bytes >= 280 * MIB);
 	CHECK_EQ(r.unit[3].oom_kills, 0);
-	rig_close(&r);
 }
 
 /* A node in a container (kind, minikube): the root of the tree has a limit, and /proc/meminfo shows
  * the host. */
-static void test_root(void)
+TEST_RIG(root)
 {
-	struct rig r;
-
-	slices_start(&r, LIMIT_MAX, LIMIT_MAX);
+	slices_start(r, LIMIT_MAX, LIMIT_MAX);
 	goal = 4 * GIB;
 	for (int i = 0; i < 400; i++) {
 		char text[64];
 
 		snprintf(text, sizeof text, "%llu\n", GIB);
-		fake_put(&r.tree, "memory.max", text);
+		fake_put(&r->tree, "memory.max", text);
 		snprintf(text, sizeof text, "%llu\n",
-			 (unsigned long long)r.unit[0].anon_bytes + 100 * MIB);
-		fake_put(&r.tree, "memory.current", text);
-		rig_reflex(&r, 1, step_slices);
+			 (unsigned long long)r->unit[0].anon_bytes + 100 * MIB);
+		fake_put(&r->tree, "memory.current", text);
+		rig_reflex(r, 1, step_slices);
 	}
 	printf("%s\n", denied);
 	CHECK(strstr(denied, "less 256 MiB reserve") != NULL);
-	CHECK(rig_bytes(&r, &r.unit[2], "memory.max") + rig_bytes(&r, &r.unit[3], "memory.max") <=
+	CHECK(rig_bytes(r, &r->unit[2], "memory.max") + rig_bytes(r, &r->unit[3], "memory.max") <=
 	      GIB - 100 * MIB - 256 * MIB + 4 * MIB);
-	rig_close(&r);
 }
 
-int main(void)
+TEST(with_parameters)
 {
 	test_slices(200 * MIB, LIMIT_MAX, "shop.slice");
 	test_slices(GIB, 100 * MIB, "shop.slice/shop-web.slice");
 	test_slices(180 * MIB, 170 * MIB, "shop.slice");
-	test_slice_raised();
 	test_slice_taken_back();
 	uncounted = true;
 	test_slices(200 * MIB, LIMIT_MAX, "shop.slice");
 	test_slices(GIB, 100 * MIB, "shop.slice/shop-web.slice");
 	test_slice_taken_back();
 	uncounted = false;
-	test_root();
-	test_greedy();
-	test_kubelet(false);
-	test_kubelet(true);
-	test_shown();
 	test_uncounted("node: {ledger: false}\n" UNITS, 0);
 	test_uncounted(UNITS, 1);
-	test_given_back_slowly();
-	test_restarted();
 	test_pods();
-	return check_result();
 }

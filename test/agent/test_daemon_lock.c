@@ -5,7 +5,6 @@
 #include "test/check.h"
 #include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,9 +23,7 @@ static void begin(void)
 {
 	static char lock[PATH_MAX], socket[PATH_MAX];
 
-	rig_open(&r, rig_config("  - match: a.service\n"));
-	rig_add(&r, "a.service", 200, 512 * MIB);
-	CHECK_EQ(rig_start(&r), 0);
+	rig_begin(&r, rig_config("  - match: a.service\n"), 200, 512 * MIB, 0);
 	snprintf(lock, sizeof lock, "%s/lock", r.daemon->config.paths.state_dir);
 	snprintf(socket, sizeof socket, "%s", r.daemon->config.paths.socket);
 	lock_path = lock;
@@ -35,7 +32,7 @@ static void begin(void)
 	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 0);
 }
 
-static void test_removed(void)
+TEST(removed)
 {
 	struct stat before, after;
 
@@ -63,7 +60,7 @@ static void replace_directory(const char *with)
 }
 
 /* The lock cannot be taken again: reported once, when the error is another one, and in an hour. */
-static void test_unwritable(void)
+TEST(unwritable)
 {
 	begin();
 	r.reported = on_event;
@@ -88,7 +85,7 @@ static void test_unwritable(void)
 }
 
 /* The control socket cannot be made again: the same. */
-static void test_socket_unwritable(void)
+TEST(socket_unwritable)
 {
 	char command[PATH_MAX + 32];
 
@@ -105,7 +102,7 @@ static void test_socket_unwritable(void)
 }
 
 /* The whole state directory is removed: the state is saved to the new one. */
-static void test_directory_removed(void)
+TEST(directory_removed)
 {
 	char command[PATH_MAX + 32], path[PATH_MAX + 32];
 
@@ -120,7 +117,7 @@ static void test_directory_removed(void)
 }
 
 /* Another agent has taken the lock: this one stops, and writes no more state. */
-static void test_taken(void)
+TEST(taken)
 {
 	struct lock_place other = {.holder = "another agent"};
 	char who[LOCK_HOLDER_MAX];
@@ -138,14 +135,4 @@ static void test_taken(void)
 	CHECK_EQ(sd_event_loop(r.daemon->wake.event), FOLDERS_LOST);
 	lock_drop(&lock);
 	rig_close(&r);
-}
-
-int main(void)
-{
-	test_removed();
-	test_unwritable();
-	test_socket_unwritable();
-	test_directory_removed();
-	test_taken();
-	return check_result();
 }

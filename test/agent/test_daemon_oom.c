@@ -97,8 +97,7 @@ static void check_reported(uint64_t held)
 
 	snprintf(want, sizeof want,
 		 "OOM-killed in default/web-0/app at the limit 64.00Mi, processes: 1 (an external "
-		 "writer had "
-		 "lowered memory.max from %llu MiB; 113 MiB in use)",
+		 "writer had lowered memory.max from %llu MiB; 113 MiB in use)",
 		 held / MIB);
 	CHECK_STR(reported, want);
 }
@@ -109,7 +108,7 @@ static void check_reported(uint64_t held)
  */
 static void test_killed_by_a_write(enum cgroup_driver driver, bool events_first)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	uint64_t held = grown(&r, driver), next;
 	struct managed *m = pods_of(&r, "default/web-0/app");
 	cJSON *unit = NULL;
@@ -137,29 +136,26 @@ static void test_killed_by_a_write(enum cgroup_driver driver, bool events_first)
 	CHECK(next >= 213 && next < 230);
 	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);
 	CHECK_EQ(r.kills, 1);
-	rig_close(&r);
 }
 
 /* The cgroup is removed with its counters: the kill is known from the API server, the write from
  * inotify. */
-static void test_kill_unseen(void)
+TEST_RIG(kill_unseen)
 {
-	struct rig r;
-	uint64_t held = grown(&r, DRIVER_CGROUPFS), next;
+	uint64_t held = grown(r, DRIVER_CGROUPFS), next;
 
-	rig_put(&r, app_of(&r)->unit, "memory.max", "67108864\n");
-	hear_files(&r);
-	CHECK_EQ(r.events[EVENT_OOM_KILL], 0);
-	next = successor(&r, true);
+	rig_put(r, app_of(r)->unit, "memory.max", "67108864\n");
+	hear_files(r);
+	CHECK_EQ(r->events[EVENT_OOM_KILL], 0);
+	next = successor(r, true);
 	CHECK(next >= 213 && next < 230);
-	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);
+	CHECK_EQ(r->events[EVENT_OOM_KILL], 1);
 	check_reported(held);
-	rig_close(&r);
 }
 
 /* Not attributed to the external writer: a kill while the lowered limit is above use; and the end
  * of a container long after a process in it was killed. */
-static void test_not_the_writers(void)
+TEST(not_the_writers)
 {
 	struct rig r;
 	uint64_t held = grown(&r, DRIVER_CGROUPFS);
@@ -189,7 +185,7 @@ static void test_not_the_writers(void)
  * counted. A kill between two passes is neither. */
 static void test_killed_while_late(usec_t late)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	bool told = late > USEC_PER_SEC;
 
 	grown(&r, DRIVER_CGROUPFS);
@@ -201,47 +197,40 @@ static void test_killed_while_late(usec_t late)
 	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);
 	CHECK_EQ(strstr(reported, "vscaled had not looked at it for 3") != NULL, told);
 	CHECK_EQ(r.daemon->tally.late_kills, told);
-	rig_close(&r);
 }
 
 /* It needs more than its ceiling: an Event says so, once. */
-static void test_ceiling(void)
+TEST_RIG(ceiling)
 {
-	struct rig r;
-
-	grown(&r, DRIVER_CGROUPFS);
+	grown(r, DRIVER_CGROUPFS);
 	CHECK_STR(warned[0], "");
-	app_of(&r)->unit->anon_bytes = 252 * MIB;
-	rig_reflex(&r, 20, step_idle);
+	app_of(r)->unit->anon_bytes = 252 * MIB;
+	rig_reflex(r, 20, step_idle);
 	CHECK_STR(warned[0], "app needs more memory than 256 MiB: its ceiling (annotation, "
 			     "LimitRange, node or default)");
-	CHECK_EQ(r.events[EVENT_CEILING_REACHED], 1);
-	rig_close(&r);
+	CHECK_EQ(r->events[EVENT_CEILING_REACHED], 1);
 }
 
 /* The kubelet writes the pod's limit, and the pod is full: what the container used counts. */
-static void test_pod_lowered(void)
+TEST_RIG(pod_lowered)
 {
-	struct rig r;
 	uint64_t next;
 
-	grown(&r, DRIVER_CGROUPFS);
-	rig_put(&r, r.pod[0].level, "memory.max", "100663296\n");
-	r.pod[0].level->oom_events++;
-	app_of(&r)->unit->oom_kills++;
-	rig_wake(&r, app_of(&r)->unit);
-	CHECK_EQ(r.events[EVENT_OOM_KILL], 1);
+	grown(r, DRIVER_CGROUPFS);
+	rig_put(r, r->pod[0].level, "memory.max", "100663296\n");
+	r->pod[0].level->oom_events++;
+	app_of(r)->unit->oom_kills++;
+	rig_wake(r, app_of(r)->unit);
+	CHECK_EQ(r->events[EVENT_OOM_KILL], 1);
 	CHECK(strstr(reported,
 		     "at the limit 96.00Mi, processes: 1 (an external writer had lowered the pod's "
 		     "memory.max from ") != NULL);
 	CHECK(strstr(reported, "113 MiB in use") != NULL);
 	CHECK_STR(warned[1],
-		  "app was OOM-killed at the limit 96 MiB: an external writer had lowered "
-		  "the pod's memory.max from 288 MiB; 113 MiB in use; its own limit is "
-		  "256 MiB now");
-	next = successor(&r, true);
+		  "app was OOM-killed at the limit 96 MiB: an external writer had lowered the "
+		  "pod's memory.max from 288 MiB; 113 MiB in use; its own limit is 256 MiB now");
+	next = successor(r, true);
 	CHECK(next >= 213 && next < 230);
-	rig_close(&r);
 }
 
 #define SHOP "{match: web.service, mode: Auto}, {match: db.service, mode: Auto}"
@@ -265,7 +254,7 @@ static void shop(struct rig *r)
  * limit, those of others do not, though page cache has just been reclaimed at the limit. */
 static void test_whose(size_t full, bool inside, const char *want)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct rig_unit *web;
 
 	shop(&r);
@@ -283,59 +272,52 @@ static void test_whose(size_t full, bool inside, const char *want)
 	CHECK_EQ(managed_find(&r.daemon->units, "web.service")->control.mem.oom_record != 0 ||
 			 rig_bytes(&r, web, "memory.max") > 64 * MIB,
 		 full == 1);
-	rig_close(&r);
 }
 
 /* One limit, and processes of both units. */
 /* The kernel goes on counting until the memory of a killed process is free: that says nothing about
  * the next kill. */
-static void test_tail(void)
+TEST_RIG(tail)
 {
-	struct rig r;
 	struct rig_unit *web;
 
-	shop(&r);
-	web = &r.unit[1];
+	shop(r);
+	web = &r->unit[1];
 	web->max_events++;
 	web->oom_events++;
 	web->oom_kills++;
-	rig_run(&r, 3, NULL);
+	rig_run(r, 3, NULL);
 	web->oom_events += 20;
-	rig_wake(&r, web);
-	rig_run(&r, 3, NULL);
+	rig_wake(r, web);
+	rig_run(r, 3, NULL);
 	web->oom_kills++;
-	rig_run(&r, 3, NULL);
+	rig_run(r, 3, NULL);
 	CHECK(strstr(reported, "for the memory of the node") != NULL);
-	rig_close(&r);
 }
 
-static void test_both(void)
+TEST_RIG(both)
 {
-	struct rig r;
-
-	shop(&r);
-	r.unit[0].oom_events++;
-	r.unit[1].oom_kills++;
-	r.unit[2].oom_kills++;
-	rig_run(&r, 3, NULL);
-	CHECK_EQ(r.events[EVENT_OOM_KILL], 2);
+	shop(r);
+	r->unit[0].oom_events++;
+	r->unit[1].oom_kills++;
+	r->unit[2].oom_kills++;
+	rig_run(r, 3, NULL);
+	CHECK_EQ(r->events[EVENT_OOM_KILL], 2);
 	CHECK_STR(reported, "OOM-killed in db.service at the limit 256.00Mi, processes: 1 (for the "
 			    "memory of shop.slice, not for its own limit)");
 	/* Much later the node lacks memory; the slice was full for others in between. */
-	r.unit[0].oom_events++;
-	rig_run(&r, 10, NULL);
-	r.unit[1].oom_kills++;
-	rig_run(&r, 3, NULL);
+	r->unit[0].oom_events++;
+	rig_run(r, 10, NULL);
+	r->unit[1].oom_kills++;
+	rig_run(r, 3, NULL);
 	CHECK_STR(reported, "OOM-killed in web.service, processes: 1 (for the memory of the node, "
 			    "not for its own limit)");
-	rig_close(&r);
 }
 
-int main(void)
+TEST(with_parameters)
 {
 	test_killed_while_late(0);
 	test_killed_while_late(3 * USEC_PER_SEC);
-	test_tail();
 	test_whose(1, false, "OOM-killed in web.service at the limit 64.00Mi, processes: 1");
 	test_whose(0, false,
 		   "OOM-killed in web.service at the limit 256.00Mi, processes: 1 (for the memory "
@@ -346,14 +328,8 @@ int main(void)
 	test_whose(SIZE_MAX, false,
 		   "OOM-killed in web.service, processes: 1 (for the memory of the node, not for "
 		   "its own limit)");
-	test_both();
 	test_killed_by_a_write(DRIVER_CGROUPFS, true);
 	test_killed_by_a_write(DRIVER_CGROUPFS, false);
 	test_killed_by_a_write(DRIVER_SYSTEMD, true);
 	test_killed_by_a_write(DRIVER_SYSTEMD, false);
-	test_kill_unseen();
-	test_not_the_writers();
-	test_pod_lowered();
-	test_ceiling();
-	return check_result();
 }

@@ -213,7 +213,7 @@ static void check_written_first(size_t unit)
 	CHECK(at(TELL, ANY, 0) < act_count);
 }
 
-static void test_sample(void)
+TEST(sample)
 {
 	usec_t next;
 
@@ -228,7 +228,7 @@ static void test_sample(void)
 }
 
 /* A review reads limits, too, and then asks PID 1. */
-static void test_review(void)
+TEST(review)
 {
 	start();
 	to_before_review();
@@ -240,7 +240,7 @@ static void test_review(void)
 }
 
 /* Close to its limit at the last pass: known before anything is read. */
-static void test_memory(void)
+TEST(memory)
 {
 	const struct control *c;
 	uint64_t max;
@@ -261,7 +261,7 @@ static void test_memory(void)
 }
 
 /* One after the other, each before the next is read on; then the journal. */
-static void test_two(void)
+TEST(two)
 {
 	size_t first, second;
 
@@ -282,7 +282,7 @@ static void test_two(void)
 }
 
 /* More raises than are kept until they are reported. */
-static void test_many(void)
+TEST(many)
 {
 	enum { MANY = DONE_STEPS_MAX + 10 };
 	unsigned reported;
@@ -339,7 +339,7 @@ static size_t number_of(const char *name)
 }
 
 /* The pod has room for a container's raise before that is written, for one after the other. */
-static void test_pod(void)
+TEST(pod)
 {
 	size_t level, app, side, begin;
 	struct rig_pod *p;
@@ -376,7 +376,7 @@ static void throttle_side(struct rig *r)
 
 /* The boost ends while the other container is throttled at every pass: the pod has room
  * for both all the time, and the other one soon gets what it needs. */
-static void test_boost(void)
+TEST(boost)
 {
 	struct rig_pod *p;
 
@@ -415,17 +415,9 @@ static void test_boost(void)
 	rig_close(&rig);
 }
 
-int main(void)
+TEST(with_parameters)
 {
-	test_sample();
-	test_review();
-	test_memory();
-	test_two();
-	test_many();
 	test_gone(3, READ_REST);
 	test_gone(5, WRITE);
 	test_gone(5, READ_REST);
-	test_pod();
-	test_boost();
-	return check_result();
 }

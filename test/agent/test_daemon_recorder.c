@@ -62,7 +62,7 @@ static void record(void)
 	rig_stop(&r);
 }
 
-static void test_replay(void)
+TEST(replay)
 {
 	CHECK_EQ(run("record replay"), CTL_OK);
 	CHECK_STR(err_text, "");
@@ -77,7 +77,7 @@ static void test_replay(void)
 	CHECK_EQ(run("record replay none.service"), CTL_NOT_MANAGED);
 }
 
-static void test_dump(void)
+TEST(dump)
 {
 	char path[RIG_PATH_MAX], line[RIG_PATH_MAX + 32];
 	FILE *f;
@@ -99,7 +99,7 @@ static void test_dump(void)
 	CHECK_EQ(run("record dump -o patch"), CTL_USAGE);
 }
 
-static void test_charts(void)
+TEST(charts)
 {
 	setenv("LC_ALL", "C", 1);
 	CHECK_EQ(run("history busy.service"), CTL_OK);
@@ -141,7 +141,7 @@ static void change_reason(char *line)
 	memcpy(end, check, 5);
 }
 
-static void test_differs(void)
+TEST(differs)
 {
 	char path[RIG_PATH_MAX], line[RIG_PATH_MAX + 64], *call;
 	static char text[MIB];
@@ -181,8 +181,10 @@ static void step_burst(struct rig *rig)
 }
 
 /* A raise that is decided in the very call in which the growth is seen first. */
-static void test_surprise(void)
+TEST(surprise)
 {
+	rig_close(&r);
+	CHECK(r.replayed > 10);
 	rig_open(&r, "units:\n  - match: '*.service'\n");
 	rig_add(&r, "burst.service", 100, 64 * MIB)->anon_bytes = 2 * MIB;
 	CHECK_EQ(rig_start(&r), 0);
@@ -193,14 +195,14 @@ static void test_surprise(void)
 	CHECK(strstr(out_text, "memory 20 MiB  memory.max 64 MiB -> ") != NULL);
 	CHECK_EQ(run("record replay burst.service -o json"), CTL_OK);
 	CHECK(strstr(out_text, "\"differ\":\t0") != NULL);
-	rig_close(&r);
 }
 
 /* The folder is made anew: so is the recording, with the names of all. */
-static void test_new_folder(void)
+TEST(new_folder)
 {
 	char command[RIG_PATH_MAX + 32];
 
+	rig_close(&r);
 	rig_open(&r, "units:\n  - match: '*.service'\n");
 	rig_add(&r, "busy.service", 100, 64 * MIB);
 	CHECK_EQ(rig_start(&r), 0);
@@ -211,14 +213,14 @@ static void test_new_folder(void)
 	rig_stop(&r);
 	CHECK_EQ(run("record dump busy.service"), CTL_OK);
 	CHECK(strstr(out_text, " sample ") != NULL);
-	rig_close(&r);
 }
 
 /* Switched off: no file. */
-static void test_off(void)
+TEST(off)
 {
 	char path[RIG_PATH_MAX];
 
+	rig_close(&r);
 	rig_open(&r, "recorder: {enabled: false}\nunits:\n  - match: '*.service'\n");
 	rig_add(&r, "busy.service", 100, 64 * MIB);
 	CHECK_EQ(rig_start(&r), 0);
@@ -226,21 +228,13 @@ static void test_off(void)
 	rig_stop(&r);
 	snprintf(path, sizeof path, "%s/state/" FLIGHT_FILE, r.folder);
 	CHECK(access(path, F_OK) < 0);
-	rig_close(&r);
 }
 
 int main(void)
 {
 	record();
-	test_replay();
-	test_dump();
-	test_charts();
-	test_differs();
+	check_run();
 	rig_close(&r);
-	CHECK(r.replayed > 10);
-	test_surprise();
-	test_new_folder();
-	test_off();
 	free(out_text);
 	free(err_text);
 	return check_result();

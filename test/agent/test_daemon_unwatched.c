@@ -24,73 +24,49 @@ int __wrap_config_watch_new(sd_event *event, const char *file, config_watch_fn *
 }
 
 /* An error other than a lack of inotify instances ends the start. */
-static void test_other_error(void)
+TEST_RIG(other_error)
 {
-	struct rig r;
-
-	rig_open(&r, "units:\n  - match: a.service\n");
+	rig_open(r, "units:\n  - match: a.service\n");
 	watch_error = -EACCES;
-	CHECK_EQ(rig_start(&r), -EACCES);
+	CHECK_EQ(rig_start(r), -EACCES);
 	watch_error = -EMFILE;
-	rig_close(&r);
 }
 
-static void step_busy(struct rig *r)
+TEST_RIG(unit)
 {
-	rig_burn(r, &r->unit[0], 800);
-}
+	struct rig_unit *u =
+		rig_begin(r, "units:\n  - match: a.service\n", 100, 64 * MIB, 20 * MIB);
 
-static void test_unit(void)
-{
-	struct rig_unit *u;
-	struct rig r;
-
-	rig_open(&r, "units:\n  - match: a.service\n");
-	u = rig_add(&r, "a.service", 100, 64 * MIB);
-	u->anon_bytes = 20 * MIB;
-	CHECK_EQ(rig_start(&r), 0);
-	CHECK(cg_watch_fd(r.daemon->inotify.watch) < 0);
-	rig_run(&r, 20, step_busy);
-	CHECK(rig_cpu_milli(&r, u) >= 800);
+	CHECK(cg_watch_fd(r->daemon->inotify.watch) < 0);
+	rig_run(r, 20, rig_busy);
+	CHECK(rig_cpu_milli(r, u) >= 800);
 	/* Without inotify, a review detects the external write. */
-	rig_put(&r, u, "cpu.max", "20000 100000\n");
-	rig_run(&r, 15, step_busy);
-	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 1);
-	CHECK(rig_cpu_milli(&r, u) >= 800);
-	rig_reload(&r, "units:\n  - {match: a.service, mode: Off}\n");
-	rig_run(&r, 2, NULL);
-	CHECK_EQ(rig_cpu_milli(&r, u), 100);
-	rig_close(&r);
+	rig_put(r, u, "cpu.max", "20000 100000\n");
+	rig_run(r, 15, rig_busy);
+	CHECK_EQ(r->events[EVENT_DRIFT_REASSERTED], 1);
+	CHECK(rig_cpu_milli(r, u) >= 800);
+	rig_reload(r, "units:\n  - {match: a.service, mode: Off}\n");
+	rig_run(r, 2, NULL);
+	CHECK_EQ(rig_cpu_milli(r, u), 100);
 }
 
 /* A container that the API server does not know yet. */
-static void test_container(enum cgroup_driver driver)
+TEST_RIG_DRIVERS(container)
 {
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, driver, "");
+	struct rig_pod *p = pods_begin(r, driver, "");
 	struct rig_container *app = &p->container[0];
-	uint64_t had = pods_raise_app(&r, p);
+	uint64_t had = pods_raise_app(r, p);
 
-	rig_container_stop(&r, app);
-	rig_run(&r, 2, NULL);
-	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_WAITING);
-	rig_container_start(&r, p, app, false);
-	rig_run(&r, 2, NULL);
-	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_MANAGED);
-	CHECK_EQ(rig_cpu_milli(&r, app->unit), had);
-	CHECK(!r.below);
+	rig_container_stop(r, app);
+	rig_run(r, 2, NULL);
+	CHECK_EQ(managed_state(pods_of(r, "default/web-0/app")), UNIT_WAITING);
+	rig_container_start(r, p, app, false);
+	rig_run(r, 2, NULL);
+	CHECK_EQ(managed_state(pods_of(r, "default/web-0/app")), UNIT_MANAGED);
+	CHECK_EQ(rig_cpu_milli(r, app->unit), had);
+	CHECK(!r->below);
 	/* The kubelet takes room from the pod. */
-	rig_put(&r, p->level, "memory.max", "50331648\n");
-	rig_run(&r, 15, pods_burn_20);
-	CHECK(rig_bytes(&r, p->level, "memory.max") >= 96 * MIB);
-	rig_close(&r);
-}
-
-int main(void)
-{
-	test_unit();
-	test_other_error();
-	test_container(DRIVER_SYSTEMD);
-	test_container(DRIVER_CGROUPFS);
-	return check_result();
+	rig_put(r, p->level, "memory.max", "50331648\n");
+	rig_run(r, 15, pods_burn_20);
+	CHECK(rig_bytes(r, p->level, "memory.max") >= 96 * MIB);
 }

@@ -70,8 +70,7 @@ static struct rig_pod *begin(struct rig *r, size_t containers)
 	minute = 0;
 	r->real = streams[0].first_real - (MINUTE + 1) * USEC_PER_SEC;
 	CHECK_EQ(rig_start(r), 0);
-	rig_pod_put(r, p);
-	rig_run(r, 1, use);
+	rig_pod_run(r, p, 1, use);
 	CHECK_EQ(r->real, streams[0].first_real - MINUTE * USEC_PER_SEC);
 	return p;
 }
@@ -99,7 +98,7 @@ static void test_stream(const char *dir, const char *name, size_t containers)
 {
 	struct csv *want = csv_open(dir, "e2e_recommendation");
 	unsigned checked = 0;
-	struct rig r;
+	OWN(rig_close) struct rig r;
 
 	begin(&r, containers);
 	while (csv_next(want)) {
@@ -119,7 +118,6 @@ static void test_stream(const char *dir, const char *name, size_t containers)
 	}
 	CHECK(checked >= 5);
 	csv_close(want);
-	rig_close(&r);
 }
 
 static void oom_kill(struct rig_unit *u)
@@ -157,7 +155,7 @@ static void test_oom(uint64_t request_bytes)
 	struct vpa_recommendation want;
 	const struct range_of *have;
 	struct rig_pod *p;
-	struct rig r;
+	OWN(rig_close) struct rig r;
 
 	begin(&r, 2);
 	p = &r.pod[0];
@@ -181,7 +179,6 @@ static void test_oom(uint64_t request_bytes)
 	reference(&streams[1], 20, 0, 0, &want);
 	have = &control_of(&r, "b")->recommendation.resource[RESOURCE_MEMORY];
 	CHECK_EQ(have->upper, (uint64_t)want.amount[VPA_UPPER][RESOURCE_MEMORY]);
-	rig_close(&r);
 }
 
 int main(int argc, char **argv)

@@ -178,7 +178,7 @@ static const struct damage damages[] = {
 };
 /* clang-format on */
 
-static void test_damages(void)
+TEST(damages)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(damages); i++) {
 		const struct damage *d = &damages[i];
@@ -203,7 +203,7 @@ int __wrap_inotify_init1(int flags)
 	return no_instance ? -1 : __real_inotify_init1(flags);
 }
 
-static void test_no_inotify(void)
+TEST(no_inotify)
 {
 	host_open();
 	no_instance = true;
@@ -212,7 +212,7 @@ static void test_no_inotify(void)
 	host_close();
 }
 
-static void test_well(void)
+TEST(well)
 {
 	cJSON *answer;
 
@@ -231,7 +231,7 @@ static void test_well(void)
 }
 
 /* Files that are no cgroup file system, and none at all. */
-static void test_no_cgroup(void)
+TEST(no_cgroup)
 {
 	cJSON *answer;
 
@@ -250,7 +250,7 @@ static void test_no_cgroup(void)
 }
 
 /* Hosts that cannot be made here: what discovery would say of them. */
-static void test_other_hosts(void)
+TEST(other_hosts)
 {
 	static const struct {
 		enum cg_mode mode;
@@ -276,7 +276,7 @@ static void test_other_hosts(void)
 }
 
 /* The text for people has the remedy right below, and ends with the verdict. */
-static void test_text(void)
+TEST(text)
 {
 	struct doctor d;
 	struct ctl c;
@@ -308,12 +308,7 @@ int main(void)
 	static const struct doctor_place nowhere = {0};
 
 	doctor_place = &nowhere;
-	test_well();
-	test_damages();
-	test_no_inotify();
-	test_no_cgroup();
-	test_other_hosts();
-	test_text();
+	check_run();
 	free(text);
 	return check_result();
 }

@@ -32,6 +32,8 @@ struct script {
 static struct fake tree, host;
 static char config[100], state[100];
 static char *text;
+/* Of the last examination. */
+static cJSON *examined;
 static unsigned port;
 
 static void answer(int fd, const char *status, const char *body)
@@ -188,7 +190,7 @@ static void node_close(void)
 	fake_close(&host);
 }
 
-static cJSON *examine(void)
+static void examine(void)
 {
 	struct ctl c;
 	struct doctor d = {.ctl = &c};
@@ -206,15 +208,15 @@ static cJSON *examine(void)
 	c.out = open_memstream(&text, &size);
 	doctor_run(&d);
 	fclose(c.out);
-	return cJSON_Parse(text);
+	cJSON_Delete(examined);
+	examined = cJSON_Parse(text);
 }
 
-static void check_finding(const cJSON *all, const char *name, const char *finding,
-			  const char *words)
+static void check_finding(const char *name, const char *finding, const char *words)
 {
 	const cJSON *entry, *found = NULL;
 
-	cJSON_ArrayForEach (entry, cJSON_GetObjectItem(all, "checks"))
+	cJSON_ArrayForEach (entry, cJSON_GetObjectItem(examined, "checks"))
 		if (strcmp(cJSON_GetObjectItem(entry, "check")->valuestring, name) == 0)
 			found = entry;
 	CHECK(found != NULL);
@@ -227,62 +229,55 @@ static void check_finding(const cJSON *all, const char *name, const char *findin
 }
 
 /* One run against a server that answers so. */
-static cJSON *examine_with(const struct script *s, bool systemd)
+static void examine_with(const struct script *s, bool systemd)
 {
 	pid_t pid = server_start(s);
-	cJSON *all;
 
 	node_open(systemd);
-	all = examine();
+	examine();
 	node_close();
 	server_stop(pid);
-	return all;
 }
 
-static void test_well(void)
+TEST(well)
 {
 	const struct script good = {"200 OK", RESOURCES(RESIZE), NULL};
-	cJSON *all = examine_with(&good, true);
 
-	check_finding(all, "kube-account", "ok", "http://127.0.0.1:");
-	check_finding(all, "kube-api", "ok", "answers");
-	check_finding(all, "kube-rights", "ok", "granted");
-	check_finding(all, "kube-resize", "ok", "pods/resize");
-	check_finding(all, "cgroup-driver", "ok", "systemd driver: /kubepods.slice");
-	check_finding(all, "other-writers", "ok", "");
-	check_finding(all, "configuration", "ok", "");
+	examine_with(&good, true);
+	check_finding("kube-account", "ok", "http://127.0.0.1:");
+	check_finding("kube-api", "ok", "answers");
+	check_finding("kube-rights", "ok", "granted");
+	check_finding("kube-resize", "ok", "pods/resize");
+	check_finding("cgroup-driver", "ok", "systemd driver: /kubepods.slice");
+	check_finding("other-writers", "ok", "");
+	check_finding("configuration", "ok", "");
 	/* The systemd driver needs systemd, which this host has not. */
-	check_finding(all, "systemd", "missing", "not PID 1");
+	check_finding("systemd", "missing", "not PID 1");
 	CHECK(!strstr(text, "secret"));
-	cJSON_Delete(all);
-	all = examine_with(&good, false);
-	check_finding(all, "cgroup-driver", "ok", "cgroupfs driver: /kubepods");
-	check_finding(all, "systemd", "skipped", "not needed");
-	check_finding(all, "systemd-bus", "skipped", "");
-	cJSON_Delete(all);
+	examine_with(&good, false);
+	check_finding("cgroup-driver", "ok", "cgroupfs driver: /kubepods");
+	check_finding("systemd", "skipped", "not needed");
+	check_finding("systemd-bus", "skipped", "");
 }
 
 /* What an agent's pod sees of systemd: its socket, or nothing where it is not to write. */
-static void test_systemd_of_a_pod(void)
+TEST(systemd_of_a_pod)
 {
 	const struct script good = {"200 OK", RESOURCES(RESIZE), NULL};
-	cJSON *all;
 
 	more_path = "run/systemd/private";
-	all = examine_with(&good, true);
-	check_finding(all, "systemd", "ok", "");
-	cJSON_Delete(all);
+	examine_with(&good, true);
+	check_finding("systemd", "ok", "");
 	more_path = NULL;
 	more_config = "  highestMode: \"Off\"\n";
-	all = examine_with(&good, true);
-	check_finding(all, "systemd", "skipped", "not needed");
-	cJSON_Delete(all);
+	examine_with(&good, true);
+	check_finding("systemd", "skipped", "not needed");
 	more_config = "";
 }
 
 /* The install that only recommends: a read-only cgroup tree and no right to resize are as they
  * should be with highestMode Off alone. */
-static void test_observes(void)
+TEST(observes)
 {
 	static const char *const denied[] = {"\"resize\"", "nodes", "horizontalpodautoscalers"};
 
@@ -290,19 +285,16 @@ static void test_observes(void)
 	set_override(false);
 	for (size_t i = 0; i < ARRAY_SIZE(denied); i++) {
 		const struct script s = {"200 OK", RESOURCES(RESIZE), denied[i]};
-		cJSON *all;
 
 		more_config = "  highestMode: \"Off\"\n";
-		all = examine_with(&s, true);
-		check_finding(all, "privilege", "skipped", "no limit is written");
-		check_finding(all, "kube-rights", "ok", "resize and evict are not needed");
-		CHECK(cJSON_IsTrue(cJSON_GetObjectItem(all, "usable")));
-		cJSON_Delete(all);
+		examine_with(&s, true);
+		check_finding("privilege", "skipped", "no limit is written");
+		check_finding("kube-rights", "ok", "resize and evict are not needed");
+		CHECK(cJSON_IsTrue(cJSON_GetObjectItem(examined, "usable")));
 		more_config = "";
-		all = examine_with(&s, true);
-		check_finding(all, "privilege", "missing", "may not write");
-		check_finding(all, "kube-rights", "warning", "may not ");
-		cJSON_Delete(all);
+		examine_with(&s, true);
+		check_finding("privilege", "missing", "may not write");
+		check_finding("kube-rights", "warning", "may not ");
 	}
 	set_override(true);
 	read_only = false;
@@ -312,7 +304,7 @@ static void test_observes(void)
 #define SLICE(uid) BURSTABLE "kubepods-burstable-pod" uid ".slice"
 
 /* Pods of the name that is watched, and pods that run here. */
-static void test_node_name(void)
+TEST(node_name)
 {
 	static const struct {
 		const char *folder, *finding, *words;
@@ -326,20 +318,18 @@ static void test_node_name(void)
 	more_config = "  nodeName: node-1\n";
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		pid_t pid = server_start(&good);
-		cJSON *all;
 
 		node_open(true);
 		fake_put(&tree, cases[i].folder, NULL);
-		all = examine();
-		check_finding(all, "kube-node", cases[i].finding, cases[i].words);
-		cJSON_Delete(all);
+		examine();
+		check_finding("kube-node", cases[i].finding, cases[i].words);
 		node_close();
 		server_stop(pid);
 	}
 	more_config = "";
 }
 
-static void test_rights(void)
+TEST(rights)
 {
 	static const struct {
 		const char *denied;
@@ -363,18 +353,15 @@ static void test_rights(void)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct script s = {"200 OK", RESOURCES(RESIZE), cases[i].denied};
-		cJSON *all;
 
 		more_config = cases[i].config;
-		all = examine_with(&s, true);
-
-		check_finding(all, "kube-rights", cases[i].finding, cases[i].words);
-		cJSON_Delete(all);
+		examine_with(&s, true);
+		check_finding("kube-rights", cases[i].finding, cases[i].words);
 	}
 	more_config = "";
 }
 
-static void test_server(void)
+TEST(server)
 {
 	static const struct script old = {"200 OK", RESOURCES(""), NULL};
 	static const struct script refused = {
@@ -383,58 +370,49 @@ static void test_server(void)
 		"\"message\":\"Unauthorized\",\"reason\":\"Unauthorized\",\"code\":401}",
 		NULL};
 	static const struct script page = {"200 OK", "<html>", NULL};
-	cJSON *all = examine_with(&old, true);
 
-	check_finding(all, "kube-resize", "warning", "no pods/resize");
-	cJSON_Delete(all);
-	all = examine_with(&refused, true);
-	check_finding(all, "kube-api", "missing", "says 401: Unauthorized");
-	check_finding(all, "kube-rights", "skipped", "not connected to an API server");
-	check_finding(all, "kube-resize", "skipped", "not connected to an API server");
-	cJSON_Delete(all);
-	all = examine_with(&page, true);
-	check_finding(all, "kube-api", "missing", "not from an API server");
-	cJSON_Delete(all);
+	examine_with(&old, true);
+	check_finding("kube-resize", "warning", "no pods/resize");
+	examine_with(&refused, true);
+	check_finding("kube-api", "missing", "says 401: Unauthorized");
+	check_finding("kube-rights", "skipped", "not connected to an API server");
+	check_finding("kube-resize", "skipped", "not connected to an API server");
+	examine_with(&page, true);
+	check_finding("kube-api", "missing", "not from an API server");
 	/* The connection is refused. */
 	server_stop(server_start(&old));
 	node_open(true);
-	all = examine();
-	check_finding(all, "kube-api", "missing", "http://127.0.0.1:");
-	cJSON_Delete(all);
+	examine();
+	check_finding("kube-api", "missing", "http://127.0.0.1:");
 	/* No kubeconfig, and no folder of pods. */
 	fake_remove(&host, "kubeconfig");
 	fake_remove(&tree, "kubepods.slice");
-	all = examine();
-	check_finding(all, "kube-account", "missing", "kubeconfig");
-	check_finding(all, "kube-api", "skipped", "");
-	check_finding(all, "cgroup-driver", "missing", "not below");
-	cJSON_Delete(all);
+	examine();
+	check_finding("kube-account", "missing", "kubeconfig");
+	check_finding("kube-api", "skipped", "");
+	check_finding("cgroup-driver", "missing", "not below");
 	/* As in kind: the agent finds it, too. */
 	fake_put(&tree, "kubelet/kubepods/burstable/pod1", NULL);
-	all = examine();
-	check_finding(all, "cgroup-driver", "ok", "cgroupfs driver: /kubelet/kubepods");
-	cJSON_Delete(all);
+	examine();
+	check_finding("cgroup-driver", "ok", "cgroupfs driver: /kubelet/kubepods");
 	node_close();
 }
 
 /* In a pod without a service account. */
-static void test_account(void)
+TEST(account)
 {
 	struct doctor_place place = {"10.0.0.1", "443", "/nonexistent"};
-	cJSON *all;
 
 	node_open(true);
 	fake_put(&host, "vscaled.yaml",
 		 "apiVersion: config.vscaled.dev/v1alpha1\nkind: VscaledConfiguration\n");
 	doctor_place = &place;
-	all = examine();
-	check_finding(all, "kube-account", "missing", "/nonexistent");
-	cJSON_Delete(all);
+	examine();
+	check_finding("kube-account", "missing", "/nonexistent");
 	place = (struct doctor_place){0};
-	all = examine();
-	check_finding(all, "kube-account", "skipped", "no cluster");
-	check_finding(all, "cgroup-driver", "skipped", "no cluster");
-	cJSON_Delete(all);
+	examine();
+	check_finding("kube-account", "skipped", "no cluster");
+	check_finding("cgroup-driver", "skipped", "no cluster");
 	doctor_place = NULL;
 	node_close();
 }
@@ -444,13 +422,8 @@ int main(void)
 	static const struct doctor_place nowhere = {0};
 
 	doctor_place = &nowhere;
-	test_well();
-	test_systemd_of_a_pod();
-	test_observes();
-	test_node_name();
-	test_rights();
-	test_server();
-	test_account();
+	check_run();
+	cJSON_Delete(examined);
 	free(text);
 	return check_result();
 }

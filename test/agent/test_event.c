@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Events: messages, fields, the three outputs, what is held back; and the two texts about them. */
 #include "agent/journal/event.h"
-#include "test/check.h"
+#include "test/agent/doc_page.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static void record(void)
 	event_log_time(&event_log, 100 * USEC_PER_SEC, 1000000 * USEC_PER_SEC);
 }
 
-static void test_change_messages(void)
+TEST(change_messages)
 {
 	struct event e = {
 		.who = {.unit = "web.service", .cgroup = "/system.slice/web.service"},
@@ -94,7 +94,7 @@ static void test_change_messages(void)
 				    "systemd, reset to 100.00Mi");
 }
 
-static void test_other_messages(void)
+TEST(other_messages)
 {
 	record();
 	event_tell(EVENT_STARTED, .version = "0.1.0", .file = "/etc/v.yaml");
@@ -123,7 +123,7 @@ static void test_other_messages(void)
 	CHECK_STR(received.message, "managing a.service, mode Auto");
 }
 
-static void test_held_back(void)
+TEST(held_back)
 {
 	struct event e = {.who = {.unit = "a.service"}, .error = -EIO};
 	struct event other = {.who = {.unit = "b.service"}, .error = -EIO};
@@ -166,7 +166,7 @@ static void test_held_back(void)
 	CHECK_EQ(received.count, 112);
 }
 
-static void test_limiter(void)
+TEST(limiter)
 {
 	struct event_limit l = {0};
 	uint32_t held = 99;
@@ -183,7 +183,7 @@ static void test_limiter(void)
 	CHECK_EQ(held, 0);
 }
 
-static void test_lines(void)
+TEST(lines)
 {
 	struct event_record e = {.kind = EVENT_STATE_DAMAGED};
 	char line[EVENT_LINE_SIZE], tiny[64];
@@ -227,7 +227,7 @@ static bool has_value_of(const struct event_info *info, const char *key, size_t 
 	return false;
 }
 
-static void test_table(void)
+TEST(table)
 {
 	for (size_t i = 0; i < EVENT_KIND_COUNT; i++) {
 		const struct event_info *e = &event_table[i];
@@ -242,21 +242,6 @@ static void test_table(void)
 		for (const char *c = strchr(e->message, '{'); c; c = strchr(c + 1, '{'))
 			CHECK(has_value_of(e, c + 1, (size_t)(strchr(c, '}') - c - 1)));
 	}
-}
-
-static char *slurp(const char *path)
-{
-	FILE *f = fopen(path, "re");
-	char *text = NULL;
-	size_t size = 0;
-
-	CHECK(f != NULL);
-	if (f == NULL)
-		return NULL;
-	if (getdelim(&text, &size, '\0', f) < 0)
-		text[0] = '\0';
-	fclose(f);
-	return text;
 }
 
 #define SET(value) (1u << VALUE_##value)
@@ -289,9 +274,9 @@ static const char *fields_of(const struct event_info *e, char *buf, size_t size)
 }
 
 /* Every reason has its row, and there are no others. */
-static void test_reasons_page(void)
+TEST(reasons_page)
 {
-	char *text = slurp("docs/journal.md");
+	char *text = page_read("docs/journal.md");
 	const char *at = strstr(text, "\n## Reasons"), *end = strstr(text, "\n## Events");
 	unsigned rows = 0;
 
@@ -332,9 +317,9 @@ static void event_item(const struct event_info *e, char *buf, size_t size)
 
 /* The items of docs/journal.md begin with what the table says, in its order, and there are no
  * others. */
-static void test_docs(void)
+TEST(docs)
 {
-	char *text = slurp("docs/journal.md");
+	char *text = page_read("docs/journal.md");
 	const char *events = text ? strstr(text, "\n## Events") : NULL, *at = events;
 	size_t rows = 0;
 
@@ -400,10 +385,10 @@ static void check_variables(const struct event_info *e, const char *from, const 
 	}
 }
 
-static void test_catalog(void)
+TEST(catalog)
 {
 	static const char tail[] = "\nDefined-By: vscaled\n";
-	char *text = slurp("systemd/vscaled.catalog");
+	char *text = page_read("systemd/vscaled.catalog");
 	const char *at = text;
 	size_t entries = 0;
 
@@ -433,18 +418,4 @@ static void test_catalog(void)
 		at = found;
 	}
 	free(text);
-}
-
-int main(void)
-{
-	test_change_messages();
-	test_other_messages();
-	test_held_back();
-	test_limiter();
-	test_lines();
-	test_table();
-	test_docs();
-	test_catalog();
-	test_reasons_page();
-	return check_result();
 }

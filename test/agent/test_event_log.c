@@ -3,9 +3,6 @@
 #include "agent/journal/event.h"
 #include "test/check.h"
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -27,7 +24,7 @@ static void read_line(struct event_log *l, char *buf, size_t size)
 	close(fds[0]);
 }
 
-static void test_open(void)
+TEST(open)
 {
 	char dir[] = "/tmp/event-XXXXXX", path[64], line[1024], stream[64];
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
@@ -84,10 +81,4 @@ static void test_open(void)
 	unlink(path);
 	rmdir(dir);
 	event_log_use(NULL);
-}
-
-int main(void)
-{
-	test_open();
-	return check_result();
 }

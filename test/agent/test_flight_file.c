@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -96,7 +95,7 @@ static void add(struct flight_log *l, usec_t from, usec_t to)
 	}
 }
 
-static void test_full(void)
+TEST(full)
 {
 	static char text[TEXT];
 	static struct flight_log l;
@@ -118,7 +117,7 @@ static void test_full(void)
 }
 
 /* Another run goes on in the newest file, behind what the one before it has torn. */
-static void test_goes_on(void)
+TEST(goes_on)
 {
 	OWN(drop_fd) int fd = openat(dir, FLIGHT_FILE, O_RDWR | O_APPEND | O_CLOEXEC);
 	static struct flight_log l;
@@ -139,7 +138,7 @@ static void test_goes_on(void)
 }
 
 /* A byte that is another one: its line is lost, and no other. */
-static void test_damaged(void)
+TEST(damaged)
 {
 	static char text[TEXT];
 	size_t size = load(1, text);
@@ -161,7 +160,7 @@ static void test_damaged(void)
 }
 
 /* Lines whose checksum is right. */
-static void test_strict(void)
+TEST(strict)
 {
 	static const char *const wrong[] = {
 		"sample 0 1 2 3 4 5 6 7 8",
@@ -200,7 +199,7 @@ static void test_strict(void)
 }
 
 /* What this build cannot read is set aside as an older file. */
-static void test_foreign(void)
+TEST(foreign)
 {
 	static const char ring[] = "VSCRING1 and so on";
 	struct seen s = {0};
@@ -232,7 +231,7 @@ static void unlink_all(void)
 }
 
 /* A disk that stands still: the caller never waits, and what finds no room is counted. */
-static void test_slow(void)
+TEST(slow)
 {
 	static struct flight_log l;
 	struct seen s;
@@ -258,7 +257,7 @@ static void test_slow(void)
 }
 
 /* A disk that is full for a while, when a file is begun: what follows is read again. */
-static void test_full_disk(void)
+TEST(full_disk)
 {
 	static struct flight_log l;
 	struct seen s;
@@ -278,7 +277,7 @@ static void test_full_disk(void)
 	CHECK_EQ(s.samples, 2);
 }
 
-static void test_no_file(void)
+TEST(no_file)
 {
 	static struct flight_log l;
 
@@ -300,14 +299,7 @@ int main(void)
 	CHECK(mkdtemp(folder) != NULL);
 	dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	saver_init(&saver);
-	test_full();
-	test_goes_on();
-	test_damaged();
-	test_strict();
-	test_foreign();
-	test_slow();
-	test_full_disk();
-	test_no_file();
+	check_run();
 	saver_free(&saver);
 	close(dir);
 	snprintf(command, sizeof command, "rm -rf '%s'", folder);

@@ -3,9 +3,6 @@
 #include "agent/base/process.h"
 #include "test/check.h"
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -62,7 +62,7 @@ static bool same_recommendation(const struct history *a, const struct history *b
 	return memcmp(&of_a, &of_b, sizeof of_a) == 0;
 }
 
-static void test_exact(void)
+TEST(exact)
 {
 	static const int minutes[] = {0, 1, 59, 24 * 60, 4 * 24 * 60};
 	const struct tuning_history *t = &tuning_default.history;
@@ -102,7 +102,7 @@ static void test_exact(void)
 }
 
 /* Another half life: the shape stays, and old weight counts for as much as it had faded to. */
-static void test_half_life(void)
+TEST(half_life)
 {
 	OWN(history_store_free) struct history_store s = {0};
 	struct tuning_history t = tuning_default.history;
@@ -132,7 +132,7 @@ static void test_half_life(void)
 	}
 }
 
-static void test_store(void)
+TEST(store)
 {
 	OWN(history_store_free) struct history_store s = {0};
 	const struct tuning_history *t = &tuning_default.history;
@@ -158,7 +158,7 @@ static void test_store(void)
 	CHECK_EQ(s.bytes, strlen(s.items[0].line) + strlen(s.items[1].line));
 }
 
-static void test_prune(void)
+TEST(prune)
 {
 	OWN(history_store_free) struct history_store s = {0};
 	OWN(history_record_drop) struct history_record r = sample(&tuning_default.history, 0);
@@ -179,7 +179,7 @@ static void test_prune(void)
 }
 
 /* Beyond the bounds the workloads unseen for longest go, not the newest. */
-static void test_bounds(void)
+TEST(bounds)
 {
 	OWN(history_store_free) struct history_store s = {0}, back = {0};
 	OWN(drop_free) char *text = NULL;
@@ -214,7 +214,7 @@ static void test_bounds(void)
 	CHECK_EQ(back.bytes, s.bytes);
 }
 
-static void test_refused(void)
+TEST(refused)
 {
 	OWN(history_store_free) struct history_store s = {0}, back = {0};
 	OWN(drop_free) char *text = NULL, *twice = NULL;
@@ -244,7 +244,7 @@ static int save(int dir, const struct history_store *s)
 	return r < 0 ? r : state_file_save(dir, &history_state, text, len);
 }
 
-static void test_file(void)
+TEST(file)
 {
 	OWN(history_store_free) struct history_store s = {0}, back = {0};
 	char path[] = "/tmp/vscaled-history-XXXXXX", aside[STATE_ASIDE_MAX];
@@ -267,16 +267,4 @@ static void test_file(void)
 	CHECK_EQ(unlinkat(dir, aside, 0), 0);
 	close(dir);
 	CHECK_EQ(rmdir(path), 0);
-}
-
-int main(void)
-{
-	test_exact();
-	test_half_life();
-	test_store();
-	test_prune();
-	test_bounds();
-	test_refused();
-	test_file();
-	return check_result();
 }

@@ -92,7 +92,7 @@ static void change_byte(long at, char to)
 	fclose(f);
 }
 
-static void test_whole(void)
+TEST(whole)
 {
 	OWN(drop_free) char *body = NULL;
 	cJSON *json;
@@ -118,7 +118,7 @@ static void test_whole(void)
 }
 
 /* The place of each fault, and what to do; a whole line next to it still counts. */
-static void test_damaged(void)
+TEST(damaged)
 {
 	OWN(drop_free) char *body = NULL, *twice = NULL;
 	cJSON *json;
@@ -153,7 +153,7 @@ static void test_damaged(void)
 }
 
 /* An older vscaled after a newer one: it begins with an empty history, the file stays. */
-static void test_newer(void)
+TEST(newer)
 {
 	OWN(history_store_free) struct history_store s = {0};
 	char aside[STATE_ASIDE_MAX], path[128];
@@ -173,7 +173,7 @@ static void test_newer(void)
 }
 
 /* To the byte what was written then: keys, weights, the recommendation. */
-static void test_earlier_formats(void)
+TEST(earlier_formats)
 {
 	const struct tuning_history *t = &tuning_default.history;
 	OWN(history_store_free) struct history_store s = {0};
@@ -212,10 +212,7 @@ int main(void)
 	char path[64];
 
 	CHECK(mkdtemp(folder) != NULL);
-	test_whole();
-	test_damaged();
-	test_newer();
-	test_earlier_formats();
+	check_run();
 	snprintf(path, sizeof path, "%s/history", folder);
 	unlink(path);
 	CHECK_EQ(rmdir(folder), 0);

@@ -30,14 +30,6 @@ static int client_open(void)
 	return fd;
 }
 
-static usec_t now_usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (usec_t)t.tv_sec * USEC_PER_SEC + (usec_t)t.tv_nsec / 1000;
-}
-
 /* Turns the loop for a while. */
 static void pump(usec_t span_usec)
 {
@@ -112,7 +104,7 @@ static bool answered(const char *text)
 	return strstr(answer_text, text) != NULL;
 }
 
-static void test_answers(void)
+TEST(answers)
 {
 	CHECK_EQ(ask("GET", "/v1/status", NULL), 200);
 	CHECK(answered("Content-Type: application/json"));
@@ -134,7 +126,7 @@ static void test_answers(void)
 	fake.not_ready = false;
 }
 
-static void test_operations(void)
+TEST(operations)
 {
 	CHECK_EQ(ask("POST", "/v1/pause", NULL), 200);
 	CHECK_STR(fake.last, "pause *");
@@ -178,7 +170,7 @@ static const struct bad_body bad_bodies[] = {
 	{"", "neither"},
 };
 
-static void test_bad_bodies(void)
+TEST(bad_bodies)
 {
 	char longer[600];
 
@@ -196,7 +188,7 @@ static void test_bad_bodies(void)
 	CHECK_STR(fake.last, "untouched");
 }
 
-static void test_refusals(void)
+TEST(refusals)
 {
 	CHECK_EQ(ask("GET", "/", NULL), 404);
 	CHECK_EQ(ask("GET", "/v1/units/", NULL), 404);
@@ -216,7 +208,7 @@ static void test_refusals(void)
 	CHECK_STR(fake.last, "untouched");
 }
 
-static void test_failures(void)
+TEST(failures)
 {
 	static const int errors[][2] = {
 		{-EAGAIN, 503}, {-EBUSY, 503}, {-EPERM, 403}, {-EINVAL, 400}, {-EIO, 500}};
@@ -230,7 +222,7 @@ static void test_failures(void)
 	fake.error = 0;
 }
 
-static void test_bad_requests(void)
+TEST(bad_requests)
 {
 	static const char garbage[] = "\x16\x03\x01\x02garbage\r\n\r\n";
 	static const char no_host[] = "GET /livez HTTP/1.1\r\n\r\n";
@@ -248,7 +240,7 @@ static void test_bad_requests(void)
 	CHECK_EQ(ask("GET", "/livez", NULL), 200);
 }
 
-static void test_oversize(void)
+TEST(oversize)
 {
 	static char text[128 * 1024];
 	int n;
@@ -280,7 +272,7 @@ static void test_oversize(void)
 }
 
 /* One byte every 100 ms keeps a connection busy, not alive. */
-static void test_slow_client(void)
+TEST(slow_client)
 {
 	static const char text[] = "GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: yes-very-much-so\r\n";
 	int fd = client_open();
@@ -309,7 +301,7 @@ static bool is_closed(int fd)
 
 /* With all places of a user taken by clients that say nothing, each new one is served at once, and
  * the oldest is closed for it. */
-static void test_many_connections(void)
+TEST(many_connections)
 {
 	int idle[HTTP_PER_ADDRESS_MAX];
 
@@ -335,7 +327,7 @@ static void test_many_connections(void)
 }
 
 /* Two requests on one connection, written at once. */
-static void test_pipeline(void)
+TEST(pipeline)
 {
 	static const char two[] = "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
 				  "GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
@@ -373,7 +365,7 @@ static int serve(void)
 	return http_server_new(event, &config, &server);
 }
 
-static void test_socket_file(void)
+TEST(socket_file)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct http_server *second = NULL;
@@ -404,7 +396,7 @@ static void test_socket_file(void)
 	unlink(socket_path);
 }
 
-static void test_path_decode(void)
+TEST(path_decode)
 {
 	char out[8] = "before";
 
@@ -418,7 +410,7 @@ static void test_path_decode(void)
 }
 
 /* The default check of a peer: a member of the group, root, or the daemon's own user. */
-static void test_peers(void)
+TEST(peers)
 {
 	struct ucred stranger = {.pid = 1, .uid = 54321, .gid = 54321};
 	gid_t groups[64];
@@ -447,19 +439,7 @@ int main(void)
 	CHECK(sd_event_new(&event) >= 0);
 	fake_control_init(&fake);
 	CHECK_EQ(serve(), 0);
-	test_path_decode();
-	test_peers();
-	test_answers();
-	test_operations();
-	test_bad_bodies();
-	test_refusals();
-	test_failures();
-	test_bad_requests();
-	test_oversize();
-	test_slow_client();
-	test_many_connections();
-	test_pipeline();
-	test_socket_file();
+	check_run();
 	sd_event_unref(event);
 	rmdir(dir);
 	return check_result();

@@ -47,14 +47,6 @@ struct shared {
 static struct shared *shared;
 static struct metrics_fixture fixture;
 
-static usec_t now_usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (usec_t)t.tv_sec * USEC_PER_SEC + (usec_t)t.tv_nsec / 1000;
-}
-
 static void files_set(rlim_t count)
 {
 	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &(struct rlimit){count, count}), 0);
@@ -325,9 +317,8 @@ static void measure(pid_t server, unsigned count, unsigned addresses)
 		usleep(20000);
 	}
 	fprintf(stderr,
-		"%5u clients of %3u addresses: %u of %u probes (longest %llu ms), %u of %u "
-		"scrapes, "
-		"loop late by at most %llu ms, RSS %llu KiB, %lu reconnects\n",
+		"%5u clients of %3u addresses: %u of %u probes (longest %llu ms), %u of %u scrapes,"
+		" loop late by at most %llu ms, RSS %llu KiB, %lu reconnects\n",
 		count, addresses, answered, asked, (unsigned long long)longest / 1000, scraped,
 		scrapes, (unsigned long long)shared->lag_max_usec / 1000,
 		(unsigned long long)peak_rss(server) / KIB, shared->reconnects);

@@ -36,14 +36,6 @@ int __wrap_shutdown(int fd, int how)
 	return -1;
 }
 
-static usec_t now_usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (usec_t)t.tv_sec * USEC_PER_SEC + (usec_t)t.tv_nsec / 1000;
-}
-
 /* Runs the loop for a while; how many times something woke it. */
 static unsigned pump(usec_t span_usec)
 {
@@ -90,7 +82,7 @@ static int ask(usec_t span_usec)
 }
 
 /* No entry for a connection: it is closed, the server goes on. */
-static void test_unknown_peer(void)
+TEST(unknown_peer)
 {
 	peers_unknown = true;
 	CHECK_EQ(ask(USEC_PER_SEC), 0);
@@ -100,7 +92,7 @@ static void test_unknown_peer(void)
 
 /* No entry is free: the connections that wait do not keep the loop busy, and are taken as soon as
  * one is free. */
-static void test_full_table(void)
+TEST(full_table)
 {
 	int idle[HTTP_PEERS_MAX + 20];
 	unsigned wakes;
@@ -136,8 +128,7 @@ int main(void)
 	fake_control_init(&fake);
 	CHECK_EQ(http_server_new(event, &config, &server), 0);
 	CHECK_EQ(ask(USEC_PER_SEC), 200);
-	test_full_table();
-	test_unknown_peer();
+	check_run();
 	http_server_free(server);
 	sd_event_unref(event);
 	rmdir(dir);

@@ -20,7 +20,7 @@ static void clear(void)
 	memset(peers, 0, sizeof peers);
 }
 
-static void test_per_address(void)
+TEST(per_address)
 {
 	struct http_peer *oldest;
 
@@ -48,7 +48,7 @@ static void test_per_address(void)
 }
 
 /* The library announces a connection while it is handed over, or later. */
-static void test_coming(void)
+TEST(coming)
 {
 	struct http_peer *p, *q;
 
@@ -69,7 +69,7 @@ static void test_coming(void)
 	CHECK(q->connection == NULL && http_peers_free(peers) == q);
 }
 
-static void test_full(void)
+TEST(full)
 {
 	struct http_peer_address from = {.high = 7};
 	struct http_peer *single, *oldest = NULL;
@@ -107,7 +107,7 @@ static void test_full(void)
 	CHECK(http_peers_free(peers) == NULL);
 }
 
-static void test_deadline(void)
+TEST(deadline)
 {
 	const usec_t s = USEC_PER_SEC;
 	struct http_peer p = {.since_usec = 100 * s};
@@ -125,13 +125,4 @@ static void test_deadline(void)
 	CHECK_EQ(http_peers_wait(peers, 10 * s, 104 * s), 100 * USEC_PER_MSEC);
 	peers[0].closing = true;
 	CHECK_EQ(http_peers_wait(peers, 10 * s, 101 * s), 100 * USEC_PER_MSEC);
-}
-
-int main(void)
-{
-	test_per_address();
-	test_coming();
-	test_full();
-	test_deadline();
-	return check_result();
 }

@@ -105,9 +105,8 @@ static void put_checkpoint(FILE *f, const char *vpa, const char *container,
 			   const struct vpa_checkpoint *c)
 {
 	fprintf(f,
-		"{\"apiVersion\":\"autoscaling.k8s.io/v1\","
-		"\"kind\":\"VerticalPodAutoscalerCheckpoint\","
-		"\"metadata\":{\"namespace\":\"shop\",\"name\":\"%s-%s\"},"
+		"{\"apiVersion\":\"autoscaling.k8s.io/v1\",\"kind\":\"VerticalPodAutoscalerCheckpoi"
+		"nt\",\"metadata\":{\"namespace\":\"shop\",\"name\":\"%s-%s\"},"
 		"\"spec\":{\"vpaObjectName\":\"%s\",\"containerName\":\"%s\"},\"status\":{",
 		vpa, container, vpa, container);
 	put_time(f, "firstSampleStart", c->first_sample);
@@ -131,11 +130,9 @@ static void put_vpa(FILE *f, const char *vpa, const char *workload)
 static void put_operator(FILE *f)
 {
 	fprintf(f, "{\"apiVersion\":\"autoscaling.k8s.io/v1\",\"kind\":\"VerticalPodAutoscaler\","
-		   "\"metadata\":{\"namespace\":\"shop\",\"name\":\"web-vpa\"},\"spec\":{"
-		   "\"targetRef\":{"
-		   "\"apiVersion\":\"monitoring.coreos.com/"
-		   "v1\",\"kind\":\"Prometheus\",\"name\":\"k8s\"}"
-		   "}}");
+		   "\"metadata\":{\"namespace\":\"shop\",\"name\":\"web-vpa\"},"
+		   "\"spec\":{\"targetRef\":{\"apiVersion\":\"monitoring.coreos.com/v1\","
+		   "\"kind\":\"Prometheus\",\"name\":\"k8s\"}}}");
 }
 
 static FILE *open_input(void)
@@ -169,7 +166,7 @@ static void write_input(const struct vpa_checkpoint *c, bool with_vpa)
 
 static void make_checkpoint(unsigned minutes, struct vpa_checkpoint *ret)
 {
-	struct backtest_vpa v;
+	OWN(backtest_vpa_drop) struct backtest_vpa v;
 	uint32_t random = 7;
 
 	backtest_vpa_init(&v, RESOURCES_BOTH, START);
@@ -183,18 +180,16 @@ static void make_checkpoint(unsigned minutes, struct vpa_checkpoint *ret)
 			backtest_vpa_killed(&v, 1500 * (int64_t)MIB, at);
 	}
 	vpa_aggregate_save(&v.aggregate, ret);
-	backtest_vpa_drop(&v);
 }
 
 /* What VPA's recommender says after its restart. */
 static void vpa_says(const struct vpa_checkpoint *c, struct vpa_recommendation *ret)
 {
-	struct vpa_aggregate a;
+	OWN(vpa_aggregate_drop) struct vpa_aggregate a;
 
 	vpa_aggregate_init(&a, &vpa_rules_default);
 	CHECK_EQ(vpa_aggregate_load(&a, c), 0);
 	vpa_estimate(&a, &vpa_rules_default, 1, RESOURCES_BOTH, ret);
-	vpa_aggregate_drop(&a);
 }
 
 static const char *config_vpa(void)
@@ -241,7 +236,7 @@ static void check_equal(const struct vpa_checkpoint *c)
 	}
 }
 
-static void test_equal(void)
+TEST(equal)
 {
 	struct vpa_checkpoint c;
 
@@ -253,7 +248,7 @@ static void test_equal(void)
 
 /* The same with algorithm default: within a bucket and its margin, and as heavy as days of its own
  * samples. */
-static void test_default_algorithm(void)
+TEST(default_algorithm)
 {
 	const struct tuning_history *t = &tuning_default.history;
 	OWN(history_store_free) struct history_store s = {0};
@@ -305,7 +300,7 @@ static void memory_imported(const struct vpa_checkpoint *c, usec_t least, usec_t
 }
 
 /* Days of CPU, with and without memory: the time of one never counts as the other's. */
-static void test_memory(void)
+TEST(memory)
 {
 	const struct checkpoint none = {.reference_usec = HISTOGRAM_YEAR_1_USEC};
 	struct vpa_checkpoint c, early;
@@ -350,7 +345,7 @@ static void test_memory(void)
 }
 
 /* As older VPAs wrote: the samples bound the span. */
-static void test_no_first_sample(void)
+TEST(no_first_sample)
 {
 	struct vpa_checkpoint c;
 
@@ -360,7 +355,7 @@ static void test_no_first_sample(void)
 	check_equal(&c);
 }
 
-static void test_kept(void)
+TEST(kept)
 {
 	struct vpa_checkpoint old, fresh;
 
@@ -390,7 +385,7 @@ static void test_kept(void)
 	OUT_HAS("1 imported, 0 kept");
 }
 
-static void test_workload(void)
+TEST(workload)
 {
 	struct vpa_checkpoint c;
 	FILE *f;
@@ -420,8 +415,7 @@ static void test_workload(void)
 	close_input(f);
 	CHECK_EQ(RUN(), CTL_ERROR);
 	OUT_HAS("refused  shop/web-vpa-app: Prometheus/k8s, which it is for, may be above the "
-		"owner "
-		"of the pods; name that owner: --workload KIND/NAME\n");
+		"owner of the pods; name that owner: --workload KIND/NAME\n");
 	CHECK_EQ(RUN("--workload", "StatefulSet/prometheus-k8s"), CTL_OK);
 	OUT_HAS("imported shop/StatefulSet/prometheus-k8s/app: ");
 }
@@ -444,7 +438,7 @@ static void refused(const struct vpa_checkpoint *c, const char *why)
 	CHECK(strstr(out_text, why) != NULL);
 }
 
-static void test_refused(void)
+TEST(refused)
 {
 	struct vpa_checkpoint good, c;
 
@@ -497,7 +491,7 @@ static void write_text(const char *text)
 	fclose(f);
 }
 
-static void test_no_input(void)
+TEST(no_input)
 {
 	write_text("apiVersion: v1\nkind: List\n");
 	CHECK_EQ(RUN(), CTL_ERROR);
@@ -514,7 +508,7 @@ static void test_no_input(void)
 }
 
 /* A damaged history is kept for examination. */
-static void test_damaged_history(void)
+TEST(damaged_history)
 {
 	struct vpa_checkpoint c;
 	char path[64];
@@ -541,7 +535,7 @@ static void optional_fails(const char *why)
 	ERR_HAS("the import is optional: the stored history stays as it is\n");
 }
 
-static void test_optional(void)
+TEST(optional)
 {
 	struct vpa_checkpoint c;
 	char path[64], new[64];
@@ -584,16 +578,7 @@ int main(void)
 	if (mkdtemp(folder) == NULL)
 		return EXIT_FAILURE;
 	snprintf(input, sizeof input, "%s/input", folder);
-	test_equal();
-	test_default_algorithm();
-	test_memory();
-	test_no_first_sample();
-	test_kept();
-	test_workload();
-	test_refused();
-	test_no_input();
-	test_damaged_history();
-	test_optional();
+	check_run();
 	dir = state_dir();
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		(void)unlinkat(dir, names[i], 0);

@@ -5,7 +5,6 @@
 #include "agent/kube/model/decode.h"
 #include "test/check.h"
 #include <errno.h>
-#include <string.h>
 
 #define LIST(items) "{\"kind\":\"HorizontalPodAutoscalerList\",\"items\":[" items "]}"
 #define HPA(metrics)                                                                               \
@@ -79,9 +78,8 @@ static const struct {
 	/* Its own one is known, and that one's metrics count. */
 	{LIST(TO("h", "Collector", "otel") "," TO("web", "Deployment", "web")), "Deployment", "web",
 	 true, "HorizontalPodAutoscaler web scales by its utilisation"},
-	{LIST(TO("h", "Collector", "otel") ","
-					   "{\"metadata\":{\"name\":\"m\"},\"spec\":{"
-					   "\"scaleTargetRef\":{\"kind\":\"Deployment\",\"name\":"
+	{LIST(TO("h", "Collector", "otel") ",{\"metadata\":{\"name\":\"m\"},\"spec\":{\"scaleTarget"
+					   "Ref\":{\"kind\":\"Deployment\",\"name\":"
 					   "\"web\"},\"metrics\":[" ON("resource", "memory",
 								       "Utilization") "]}}"),
 	 "Deployment", "web", false, NULL},
@@ -98,16 +96,15 @@ static const struct {
 	 "HorizontalPodAutoscaler h scales PodSet/other, which may be above this pod" HINT},
 };
 
-static void test_owners(void)
+TEST(owners)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(owners); i++) {
 		OWN(kube_autoscalers_drop) struct kube_autoscalers got = {0};
 		struct kube_decode_error err;
 		const char *why;
 
-		CHECK_EQ(kube_decode_autoscalers(AUTOSCALER_HORIZONTAL, owners[i].text,
-						 strlen(owners[i].text), &got, &err),
-			 0);
+		CHECK_OK(kube_decode_autoscalers(AUTOSCALER_HORIZONTAL, owners[i].text,
+						 strlen(owners[i].text), &got, &err));
 		kube_autoscalers_owner(&got, "PodSet", "known");
 		why = kube_autoscaler_of(&got, owners[i].kind, owners[i].workload, !owners[i].alone,
 					 RESOURCE_CPU);
@@ -157,15 +154,14 @@ static const struct {
 	{VPAS("{\"spec\":{}}," VPA("prometheus/x", "")), false, 0, NULL},
 };
 
-static void test_verticals(void)
+TEST(verticals)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(verticals); i++) {
 		OWN(kube_autoscalers_drop) struct kube_autoscalers got = {0};
 		struct kube_decode_error err;
 
-		CHECK_EQ(kube_decode_autoscalers(AUTOSCALER_VERTICAL, verticals[i].text,
-						 strlen(verticals[i].text), &got, &err),
-			 0);
+		CHECK_OK(kube_decode_autoscalers(AUTOSCALER_VERTICAL, verticals[i].text,
+						 strlen(verticals[i].text), &got, &err));
 		for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 			const char *why = kube_autoscaler_of(&got, "Deployment", "web",
 							     !verticals[i].alone, r);
@@ -177,7 +173,7 @@ static void test_verticals(void)
 }
 
 /* More values than a parser may build at once. */
-static void test_long_list(void)
+TEST(long_list)
 {
 	OWN(kube_autoscalers_drop) struct kube_autoscalers got = {0};
 	OWN(drop_free) char *text = NULL;
@@ -205,9 +201,7 @@ static uint32_t stays(const struct kube_autoscalers *a, const char *kind, const 
 
 int main(void)
 {
-	test_owners();
-	test_verticals();
-	test_long_list();
+	check_run();
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		OWN(kube_autoscalers_drop) struct kube_autoscalers got = {0};
 		struct kube_decode_error err;

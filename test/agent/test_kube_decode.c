@@ -15,6 +15,9 @@
 #define ENDED             "{\"terminated\":{\"reason\":\"Error\"}}"
 #define STATES(last, now) "\"lastState\":" last ",\"state\":" now
 
+#define A_IS_B           "\"name\":\"A\",\"value\":\"b\""
+#define ENV(name, value) "\"name\":\"" name "\",\"value\":\"" value "\""
+
 #define LIMIT_REF "\"valueFrom\":{\"resourceFieldRef\":{\"resource\":\"limits.memory\"}}"
 #define MIB_REF                                                                                    \
 	"\"valueFrom\":{\"resourceFieldRef\":{\"containerName\":\"app\",\"divisor\":\"1Mi\","      \
@@ -246,12 +249,10 @@ static const struct row good[] = {
 	/* heaps */
 	{"\"-v\"", "\"java\",\"-Xmx512m\",\"-jar\",\"a.jar\"", "heap=536870912,0"},
 	{"\"-v\"", "\"exec java -Xmx512m -Xmx1g -jar a.jar\"", "heap=1073741824,0"},
-	{"\"name\":\"A\",\"value\":\"b\"",
-	 "\"name\":\"JAVA_TOOL_OPTIONS\",\"value\":\"-XX:MaxRAMPercentage=75\"", "heap=0,750"},
+	{A_IS_B, ENV("JAVA_TOOL_OPTIONS", "-XX:MaxRAMPercentage=75"), "heap=0,750"},
 	{"{\"name\":\"A\",\"value\":\"b\"}",
-	 "{\"name\":\"_JAVA_OPTIONS\",\"value\":\"-Xmx2g\"},"
-	 "{\"name\":\"CATALINA_OPTS\",\"value\":\"-Xmx3g\"},"
-	 "{\"name\":\"JAVA_TOOL_OPTIONS\",\"value\":\"-Xmx4g\"}",
+	 "{\"name\":\"_JAVA_OPTIONS\",\"value\":\"-Xmx2g\"},{\"name\":\"CATALINA_OPTS\","
+	 "\"value\":\"-Xmx3g\"},{\"name\":\"JAVA_TOOL_OPTIONS\",\"value\":\"-Xmx4g\"}",
 	 "heap=2147483648,0"},
 	{"{\"name\":\"A\",\"value\":\"b\"}",
 	 "{\"name\":\"JAVA_TOOL_OPTIONS\",\"value\":\"-Xmx4g\"},"
@@ -261,40 +262,25 @@ static const struct row good[] = {
 	 "\"name\":\"JAVA_OPTS\",\"valueFrom\":{\"configMapKeyRef\":{}}", "heap=0,0"},
 	{"\"-v\"", "\"java\",\"-XX:MaxRAMFraction=2\"", "heap=0,500"},
 	{"\"-v\"", "\"-XX:MaxRAMPercentage=25\",\"-XX:MaxRAMFraction=1\"", "heap=0,250"},
-	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"ES_JAVA_OPTS\",\"value\":\"-Xms1g -Xmx1g\"",
-	 "heap=1073741824,0"},
-	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"LS_JAVA_OPTS\",\"value\":\"-Xmx1g\"",
-	 "heap=1073741824,0"},
-	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"SOLR_HEAP\",\"value\":\"512m\"",
-	 "heap=536870912,0"},
+	{A_IS_B, ENV("ES_JAVA_OPTS", "-Xms1g -Xmx1g"), "heap=1073741824,0"},
+	{A_IS_B, ENV("LS_JAVA_OPTS", "-Xmx1g"), "heap=1073741824,0"},
+	{A_IS_B, ENV("SOLR_HEAP", "512m"), "heap=536870912,0"},
 	{"{\"name\":\"A\",\"value\":\"b\"}",
 	 "{\"name\":\"SOLR_HEAP\",\"value\":\"1g\"},"
 	 "{\"name\":\"SOLR_JAVA_MEM\",\"value\":\"-Xms2g -Xmx2g\"}",
 	 "heap=1073741824,0"},
-	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"ZK_SERVER_HEAP\",\"value\":\"1024\"",
-	 "heap=1073741824,0"},
-	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"JVMFLAGS\",\"value\":\"-Xmx1g\"",
-	 "heap=1073741824,0"},
-	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"ELASTICSEARCH_HEAP_SIZE\",\"value\":\"1g\"",
-	 "heap=1073741824,0"},
-	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"OPENSEARCH_HEAP_SIZE\",\"value\":\"1024m\"",
-	 "heap=1073741824,0"},
-	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"ES_HEAP_SIZE\",\"value\":\"1g\"",
-	 "heap=1073741824,0"},
-	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"LS_HEAP_SIZE\",\"value\":\"1g\"",
-	 "heap=1073741824,0"},
-	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"ZK_HEAP_SIZE\",\"value\":\"1G\"",
-	 "heap=1073741824,0"},
-	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"ZOO_HEAP_SIZE\",\"value\":\"1024\"",
-	 "heap=1073741824,0"},
-	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"ZK_SERVER_JVMFLAGS\",\"value\":\"-Xmx1g\"",
-	 "heap=1073741824,0"},
-	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"MAX_HEAP_SIZE\",\"value\":\"1024M\"",
-	 "heap=1073741824,0"},
-	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"JVM_EXTRA_OPTS\",\"value\":\"-Xmx1g\"",
-	 "heap=1073741824,0"},
-	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"KAFKA_OPTS\",\"value\":\"-Xmx1g\"",
-	 "heap=1073741824,0"},
+	{A_IS_B, ENV("ZK_SERVER_HEAP", "1024"), "heap=1073741824,0"},
+	{A_IS_B, ENV("JVMFLAGS", "-Xmx1g"), "heap=1073741824,0"},
+	{A_IS_B, ENV("ELASTICSEARCH_HEAP_SIZE", "1g"), "heap=1073741824,0"},
+	{A_IS_B, ENV("OPENSEARCH_HEAP_SIZE", "1024m"), "heap=1073741824,0"},
+	{A_IS_B, ENV("ES_HEAP_SIZE", "1g"), "heap=1073741824,0"},
+	{A_IS_B, ENV("LS_HEAP_SIZE", "1g"), "heap=1073741824,0"},
+	{A_IS_B, ENV("ZK_HEAP_SIZE", "1G"), "heap=1073741824,0"},
+	{A_IS_B, ENV("ZOO_HEAP_SIZE", "1024"), "heap=1073741824,0"},
+	{A_IS_B, ENV("ZK_SERVER_JVMFLAGS", "-Xmx1g"), "heap=1073741824,0"},
+	{A_IS_B, ENV("MAX_HEAP_SIZE", "1024M"), "heap=1073741824,0"},
+	{A_IS_B, ENV("JVM_EXTRA_OPTS", "-Xmx1g"), "heap=1073741824,0"},
+	{A_IS_B, ENV("KAFKA_OPTS", "-Xmx1g"), "heap=1073741824,0"},
 	{"{\"name\":\"A\",\"value\":\"b\"}",
 	 "{\"name\":\"ES_JAVA_OPTS\",\"value\":\"-Xmx2g\"},"
 	 "{\"name\":\"ELASTICSEARCH_HEAP_SIZE\",\"value\":\"1g\"}",
@@ -335,10 +321,8 @@ static const struct row good[] = {
 	 "{\"name\":\"GOMEMLIMIT\",\"valueFrom\":{\"configMapKeyRef\":{\"key\":\"k\"}}}",
 	 "heap=0,0"},
 	{"\"-v\"", "\"node\",\"--max-old-space-size\",\"256\",\"app.js\"", "heap=268435456,0"},
-	{"\"name\":\"A\",\"value\":\"b\"",
-	 "\"name\":\"NODE_OPTIONS\",\"value\":\"--max-old-space-size=128\"", "heap=134217728,0"},
-	{"\"name\":\"A\",\"value\":\"b\"", "\"name\":\"GOMEMLIMIT\",\"value\":\"1GiB\"",
-	 "heap=1073741824,0"},
+	{A_IS_B, ENV("NODE_OPTIONS", "--max-old-space-size=128"), "heap=134217728,0"},
+	{A_IS_B, ENV("GOMEMLIMIT", "1GiB"), "heap=1073741824,0"},
 	{"{\"name\":\"A\",\"value\":\"b\"}",
 	 "{\"name\":\"DOTNET_GCHeapHardLimitPercent\",\"value\":\"0x32\"},"
 	 "{\"name\":\"COMPlus_GCHeapHardLimitPercent\",\"value\":\"4B\"}",
@@ -365,7 +349,7 @@ static const struct row good[] = {
 };
 
 /* A pod that consists of references takes no time of the others. */
-static void test_many_references(void)
+TEST(many_references)
 {
 	enum { COUNT = 100000, VARIABLES = 5000 };
 	OWN(drop_free) char *args = malloc(3 * COUNT + 64), *env = malloc(64 * VARIABLES + 64);
@@ -392,7 +376,7 @@ static void test_many_references(void)
 	}
 }
 
-static void test_pods(void)
+TEST(pods)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		OWN(drop_free) char *text = replaced(base, good[i].from, good[i].to), *says = NULL;
@@ -418,7 +402,7 @@ static void test_pods(void)
 }
 
 /* The refusal names the place and shows what stood there, fit for a journal. */
-static void test_errors(void)
+TEST(errors)
 {
 	static const struct row rows[] = {
 		{"\"500m\"", "\"5\\u001b[1m\"",
@@ -447,7 +431,7 @@ static void test_errors(void)
 	}
 }
 
-static void test_caps(void)
+TEST(caps)
 {
 	size_t size = 4 << 20, n = 0;
 	OWN(drop_free) char *text = malloc(size);
@@ -466,7 +450,7 @@ static void test_caps(void)
 	CHECK(strstr(err.text, "too many values") != NULL);
 }
 
-static void test_qos(void)
+TEST(qos)
 {
 	static const struct {
 		struct kube_resources r[2];
@@ -544,7 +528,7 @@ static int list_of(const char *format, struct seen *s, size_t *bad, struct kube_
 #define LIST(kind, items)                                                                          \
 	"{\"kind\":\"" kind "\",\"metadata\":{\"resourceVersion\":\"345\"},\"items\":" items "}"
 
-static void test_lists(void)
+TEST(lists)
 {
 	static const struct {
 		const char *text;
@@ -585,7 +569,7 @@ static void test_lists(void)
 	}
 }
 
-static void test_watch(void)
+TEST(watch)
 {
 	static const struct {
 		const char *type;
@@ -625,16 +609,4 @@ static void test_watch(void)
 		/* half a line is no line */
 		CHECK_EQ(kube_decode_watch(text, strlen(text) - 1, &l, &err), -EBADMSG);
 	}
-}
-
-int main(void)
-{
-	test_pods();
-	test_many_references();
-	test_errors();
-	test_caps();
-	test_qos();
-	test_lists();
-	test_watch();
-	return check_result();
 }

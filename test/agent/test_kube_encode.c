@@ -31,7 +31,7 @@ static void check_text(char *got, const char *want)
 	free(got);
 }
 
-static void test_resize(void)
+TEST(resize)
 {
 	struct report_patch patch = {
 		.count = 3,
@@ -48,13 +48,12 @@ static void test_resize(void)
 	};
 
 	check_text(kube_encode_resize(&pod, &patch, false),
-		   "{\"metadata\":{\"uid\":\"" UID "\"},\"spec\":{\"containers\":["
-		   "{\"name\":\"app\",\"resources\":{\"limits\":{\"cpu\":\"600m\",\"memory\":"
-		   "\"192Mi\"},"
-		   "\"requests\":{\"cpu\":\"300m\"}}},"
-		   "{\"name\":\"log\",\"resources\":{\"requests\":{\"memory\":\"5120Mi\"}}}],"
-		   "\"initContainers\":[{\"name\":\"mesh\",\"resources\":{\"limits\":"
-		   "{\"memory\":\"67112960\"}}}]}}");
+		   "{\"metadata\":{\"uid\":\"" UID "\"},\"spec\":{\"containers\":[{\"name\":\"app\""
+		   ",\"resources\":{\"limits\":{\"cpu\":\"600m\",\"memory\":\"192Mi\"},"
+		   "\"requests\":{\"cpu\":\"300m\"}}},{\"name\":\"log\","
+		   "\"resources\":{\"requests\":{\"memory\":\"5120Mi\"}}}],"
+		   "\"initContainers\":[{\"name\":\"mesh\",\"resources\":{\"limits\":{\"memory\":\""
+		   "67112960\"}}}]}}");
 	/* "no limit" cannot be asked for, and what is empty is left out */
 	patch.count = 2;
 	patch.item[0].limit[RESOURCE_MEMORY] = LIMIT_MAX;
@@ -67,7 +66,7 @@ static void test_resize(void)
 }
 
 /* What is sent as amounts is read as the same amounts. */
-static void test_round_trip(void)
+TEST(round_trip)
 {
 	static const uint64_t bytes[] = {1, 4096, MIB, MIB + 1, 1536 * MIB, GIB, 3ULL << 50};
 	static const uint64_t milli[] = {10, 990, 1000, 128000};
@@ -104,7 +103,7 @@ static void test_round_trip(void)
 	}
 }
 
-static void test_annotation(void)
+TEST(annotation)
 {
 	check_text(kube_encode_annotation(&pod, "{\"a\":\"\n\"}"),
 		   "{\"metadata\":{\"uid\":\"" UID "\",\"annotations\":"
@@ -129,7 +128,7 @@ static struct kube_event event(const char *note)
 	};
 }
 
-static void test_event(void)
+TEST(event)
 {
 	const struct kube_event e = event("cpu 500m -> 900m");
 
@@ -161,7 +160,7 @@ static size_t length_of(const struct kube_event *e, const char *key)
 	return n;
 }
 
-static void test_lengths(void)
+TEST(lengths)
 {
 	char long_note[4096] = "", long_word[400];
 	struct kube_event e;
@@ -182,7 +181,7 @@ static void test_lengths(void)
 	CHECK_EQ(length_of(&e, "note"), 399);
 }
 
-static void test_access(void)
+TEST(access)
 {
 	check_text(
 		kube_encode_access("patch", "", "pods", "resize"),
@@ -191,13 +190,12 @@ static void test_access(void)
 		"\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":\"SelfSubjectAccessReview\"}");
 	check_text(
 		kube_encode_access("create", "events.k8s.io", "events", NULL),
-		"{\"spec\":{\"resourceAttributes\":{\"verb\":\"create\",\"group\":\"events.k8s."
-		"io\","
-		"\"resource\":\"events\"}},"
+		"{\"spec\":{\"resourceAttributes\":{\"verb\":\"create\","
+		"\"group\":\"events.k8s.io\",\"resource\":\"events\"}},"
 		"\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":\"SelfSubjectAccessReview\"}");
 }
 
-static void test_segment(void)
+TEST(segment)
 {
 	char buf[16];
 
@@ -209,16 +207,4 @@ static void test_segment(void)
 	CHECK_EQ(kube_encode_segment("1234567890123456", buf, sizeof buf), -ENAMETOOLONG);
 	CHECK_EQ(kube_encode_segment("", buf, 1), 0);
 	CHECK_EQ(kube_encode_segment("", buf, 0), -ENAMETOOLONG);
-}
-
-int main(void)
-{
-	test_resize();
-	test_round_trip();
-	test_annotation();
-	test_event();
-	test_lengths();
-	test_access();
-	test_segment();
-	return check_result();
 }

@@ -6,7 +6,7 @@
 #define CPU(text)    "Node didn't have enough resource: cpu, " text
 #define MEMORY(text) "Node didn't have enough resource: memory, " text
 
-static void test_good(void)
+TEST(good)
 {
 	enum resource r = RESOURCE_COUNT;
 	uint64_t amount = 0;
@@ -20,7 +20,7 @@ static void test_good(void)
 	CHECK_EQ(amount, 1);
 }
 
-static void test_bad(void)
+TEST(bad)
 {
 	static const char *const texts[] = {
 		"",
@@ -44,11 +44,4 @@ static void test_bad(void)
 		CHECK(!kube_parse_lack(texts[i], &r, &amount));
 	CHECK_EQ(amount, 7);
 	CHECK_EQ(r, RESOURCE_COUNT);
-}
-
-int main(void)
-{
-	test_good();
-	test_bad();
-	return check_result();
 }

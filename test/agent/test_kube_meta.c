@@ -4,8 +4,6 @@
 #include "agent/kube/model/namespaces.h"
 #include "test/check.h"
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #define UID "01db0305-ede0-4ddc-b896-98a32314e7f2"
 #define POD(kind, more)                                                                            \
@@ -25,7 +23,7 @@ static struct kube_pod *decode(const char *text)
 }
 
 /* What cannot be a label is left out. */
-static void test_labels(void)
+TEST(labels)
 {
 	OWN(drop_kube_pod)
 	struct kube_pod *p = decode(POD("PartialObjectMetadata",
@@ -52,7 +50,7 @@ static size_t kept(const struct kube_annotation *list, size_t count)
 
 /* 256 KiB of annotations, as the API allows: what no value needs is not kept, and nothing becomes
  * valid because its end is missing. */
-static void test_long_annotations(void)
+TEST(long_annotations)
 {
 	static const char *const keys[] = {"policy", "containers", "status"};
 	OWN(kube_namespaces_drop) struct kube_namespaces namespaces = {0};
@@ -87,7 +85,7 @@ static void test_long_annotations(void)
 }
 
 /* Of more than 32 the mode and the status are kept, wherever they stand. */
-static void test_many_annotations(void)
+TEST(many_annotations)
 {
 	OWN(kube_namespaces_drop) struct kube_namespaces namespaces = {0};
 	OWN(drop_kube_pod) struct kube_pod *p = NULL;
@@ -117,7 +115,7 @@ static void test_many_annotations(void)
 }
 
 /* Only a controller owns it. */
-static void test_owner(void)
+TEST(owner)
 {
 	OWN(drop_kube_pod)
 	struct kube_pod *p = decode(
@@ -139,7 +137,7 @@ static void test_owner(void)
 	    "\",\"controller\":true}]")
 
 /* The kind that the workload's name belongs to. */
-static void test_owner_kind(void)
+TEST(owner_kind)
 {
 	static const char *const rows[][2] = {
 		{OWNED("\"pod-template-hash\":\"7d9c4\"", "ReplicaSet", "web-7d9c4"), "Deployment"},
@@ -160,7 +158,7 @@ static void test_owner_kind(void)
 	}
 }
 
-static void test_vpa(void)
+TEST(vpa)
 {
 	static const char *const marks[] = {
 		POD("PartialObjectMetadata", "\"annotations\":{\"vpaObservedContainers\":\"app\"}"),
@@ -182,7 +180,7 @@ static int count(void *arg, struct kube_pod *pod)
 	return 0;
 }
 
-static void test_list(void)
+TEST(list)
 {
 	static const char text[] =
 		"{\"kind\":\"PartialObjectMetadataList\",\"metadata\":{\"resourceVersion\":\"3\"},"
@@ -192,15 +190,14 @@ static void test_list(void)
 	unsigned seen = 0;
 	size_t bad;
 
-	CHECK_EQ(kube_decode_pods(text, strlen(text), count, &seen, version, sizeof version, &bad,
-				  &err),
-		 0);
+	CHECK_OK(kube_decode_pods(text, strlen(text), count, &seen, version, sizeof version, &bad,
+				  &err));
 	CHECK_EQ(seen, 1);
 	CHECK_EQ(bad, 2);
 	CHECK_STR(version, "3");
 }
 
-static void test_continue(void)
+TEST(continue)
 {
 	static const struct {
 		const char *text;
@@ -228,17 +225,4 @@ static void test_continue(void)
 			 rows[i].result);
 		CHECK_STR(token, rows[i].token);
 	}
-}
-
-int main(void)
-{
-	test_long_annotations();
-	test_many_annotations();
-	test_continue();
-	test_labels();
-	test_owner();
-	test_owner_kind();
-	test_vpa();
-	test_list();
-	return check_result();
 }

@@ -4,7 +4,6 @@
 #include "agent/kube/model/namespaces.h"
 #include "test/check.h"
 #include <errno.h>
-#include <string.h>
 
 #define LIST(items)     "{\"kind\":\"NamespaceList\",\"metadata\":{},\"items\":[" items "]}"
 #define NS(name, notes) "{\"metadata\":{\"name\":\"" name "\",\"annotations\":{" notes "}}}"
@@ -67,8 +66,7 @@ int main(void)
 		CHECK_STR(text, rows[i].want);
 		if (r < 0)
 			continue;
-		CHECK_EQ(kube_decode_namespaces(rows[i].text, strlen(rows[i].text), &again, &err),
-			 0);
+		CHECK_OK(kube_decode_namespaces(rows[i].text, strlen(rows[i].text), &again, &err));
 		CHECK(kube_namespaces_equal(&got, &again));
 		CHECK_EQ(kube_namespaces_equal(&got, &last),
 			 got.count == 0 || strcmp(rows[i].want, rows[i - 1].want) == 0);

@@ -3,21 +3,19 @@
 #include "agent/kube/model/published.h"
 #include "test/check.h"
 #include <errno.h>
-#include <string.h>
 
 #define CPU "\"cpu\":{\"original\":\"500m\",\"limit\":\"900m\",\"target\":\"850m\"}"
 #define MEMORY                                                                                     \
 	"\"memory\":{\"original\":\"128Mi\",\"limit\":\"256Mi\",\"originalRequest\":\"64Mi\"}"
 #define APP "\"app\":{" CPU "," MEMORY "}"
 
-static void test_good(void)
+TEST(good)
 {
 	struct kube_originals o;
 
-	CHECK_EQ(kube_originals_read("{\"mode\":\"Auto\",\"containers\":{\"log\":{" CPU "}," APP
+	CHECK_OK(kube_originals_read("{\"mode\":\"Auto\",\"containers\":{\"log\":{" CPU "}," APP
 				     "},\"changed\":\"2026-01-01T00:00:00Z\"}",
-				     "app", &o),
-		 0);
+				     "app", &o));
 	CHECK_EQ(o.limit[RESOURCE_CPU], 500);
 	CHECK_EQ(o.limit[RESOURCE_MEMORY], 128 * MIB);
 	CHECK_EQ(o.request[RESOURCE_CPU], 0);
@@ -25,19 +23,18 @@ static void test_good(void)
 }
 
 /* Of a container without a limit there is only the request. */
-static void test_request_alone(void)
+TEST(request_alone)
 {
 	struct kube_originals o;
 
-	CHECK_EQ(kube_originals_read("{\"containers\":{\"app\":{\"cpu\":{\"originalRequest\":"
+	CHECK_OK(kube_originals_read("{\"containers\":{\"app\":{\"cpu\":{\"originalRequest\":"
 				     "\"250m\",\"target\":\"1\"}}}}",
-				     "app", &o),
-		 0);
+				     "app", &o));
 	CHECK_EQ(o.limit[RESOURCE_CPU], 0);
 	CHECK_EQ(o.request[RESOURCE_CPU], 250);
 }
 
-static void test_refused(void)
+TEST(refused)
 {
 	static const struct {
 		const char *text;
@@ -84,7 +81,7 @@ static void test_refused(void)
 	free(large);
 }
 
-static void test_fit(void)
+TEST(fit)
 {
 	static const struct {
 		uint64_t cpu, memory, request;
@@ -115,13 +112,4 @@ static void test_fit(void)
 	}
 	CHECK(kube_originals_fit(&(struct kube_originals){{500, 0}, {0, 0}}, &free_memory,
 				 RESOURCES_BOTH));
-}
-
-int main(void)
-{
-	test_good();
-	test_request_alone();
-	test_refused();
-	test_fit();
-	return check_result();
 }

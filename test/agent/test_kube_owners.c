@@ -83,7 +83,7 @@ static void check_row(const struct row *r)
 }
 
 /* Names of containers that stand behind others in the text, and more of them than are kept. */
-static void test_slim(void)
+TEST(slim)
 {
 	char text[16384] = "{\"f:spec\":{\"f:initContainers\":{\"k:{\\\"name\\\":\\\"z\\\"}\":{"
 			   "\"f:resources\":{" LIMIT_CPU "}}},\"f:containers\":{";
@@ -114,10 +114,8 @@ static void test_slim(void)
 	}
 }
 
-int main(void)
+TEST(with_parameters)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		check_row(&rows[i]);
-	test_slim();
-	return check_result();
 }

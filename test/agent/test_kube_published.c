@@ -4,7 +4,6 @@
 #include "agent/kube/model/published.h"
 #include "test/check.h"
 #include <errno.h>
-#include <string.h>
 
 #define RANGE        "\"lowerBound\":\"50m\",\"target\":\"100m\",\"upperBound\":\"200m\",\"peak\":\"150m\""
 #define ENTRY(range) "{\"cpu\":{" range "},\"samples\":60,\"confidence\":0.25}"
@@ -25,7 +24,7 @@ static struct kube_published sample(void)
 	};
 }
 
-static void test_round(void)
+TEST(round)
 {
 	OWN(drop_json) cJSON *root = cJSON_CreateObject();
 	OWN(drop_free) char *text = NULL;
@@ -53,7 +52,7 @@ static void test_round(void)
 
 /* Cut first: what the pod has elsewhere, too (request, limit); then the bounds; then whole
  * containers, from the last. */
-static void test_cut(void)
+TEST(cut)
 {
 	static const struct {
 		bool app, log, bare; /* there; app without bounds */
@@ -82,7 +81,7 @@ static void test_cut(void)
 	CHECK_EQ(cJSON_GetArraySize(root), 0);
 }
 
-static void test_texts(void)
+TEST(texts)
 {
 	static const struct {
 		const char *text;
@@ -133,12 +132,4 @@ static void test_texts(void)
 		CHECK_EQ(shown[RESOURCE_CPU], r == 0 ? 110 : 7);
 		CHECK(r == 0 || got.samples == 99);
 	}
-}
-
-int main(void)
-{
-	test_round();
-	test_cut();
-	test_texts();
-	return check_result();
 }

@@ -4,7 +4,7 @@
 #include "test/check.h"
 #include <errno.h>
 
-static void test_status(void)
+TEST(status)
 {
 	static const char full[] =
 		"{\"kind\":\"Status\",\"message\":\"no\\u0007 \\u00fc\",\"reason\":\"Invalid\","
@@ -38,19 +38,18 @@ static void test_status(void)
 	CHECK_EQ(strlen(s.message), 510);
 }
 
-static void test_others(void)
+TEST(others)
 {
 	static const char resources[] = "{\"kind\":\"APIResourceList\",\"resources\":[{\"name\":"
 					"\"pods\",\"verbs\":[\"patch\"]},"
 					"{\"name\":\"pods/resize\",\"verbs\":[\"get\",\"%s\"]}]}";
 	static const char ranges[] =
-		"{\"kind\":\"LimitRangeList\",\"items\":[{\"spec\":{\"limits\":[{\"type\":"
-		"\"Container\","
-		"\"min\":{\"cpu\":\"50m\"},\"max\":{\"cpu\":\"2\",\"memory\":\"1Gi\"},"
-		"\"maxLimitRequestRatio\":{\"cpu\":\"1.5\"}},{\"type\":\"Pod\",\"max\":{\"cpu\":"
-		"\"1m\"}}]}},"
-		"{\"spec\":{\"limits\":[{\"type\":\"Container\",\"min\":{\"cpu\":\"100m\"},"
-		"\"max\":{\"cpu\":\"1\"},\"maxLimitRequestRatio\":{\"cpu\":\"4\"}}]}}]}";
+		"{\"kind\":\"LimitRangeList\",\"items\":[{\"spec\":{\"limits\":[{\"type\":\"Contain"
+		"er\",\"min\":{\"cpu\":\"50m\"},\"max\":{\"cpu\":\"2\",\"memory\":\"1Gi\"},"
+		"\"maxLimitRequestRatio\":{\"cpu\":\"1.5\"}},{\"type\":\"Pod\","
+		"\"max\":{\"cpu\":\"1m\"}}]}},{\"spec\":{\"limits\":[{\"type\":\"Container\","
+		"\"min\":{\"cpu\":\"100m\"},\"max\":{\"cpu\":\"1\"},"
+		"\"maxLimitRequestRatio\":{\"cpu\":\"4\"}}]}}]}";
 	static const char review[] =
 		"{\"kind\":\"SelfSubjectAccessReview\",\"status\":{\"allowed\":%s}}";
 	struct kube_limit_range range;
@@ -82,7 +81,7 @@ static void test_others(void)
 	CHECK_EQ(kube_decode_access(text, strlen(text), &yes, &err), -EBADMSG);
 }
 
-static void test_lease(void)
+TEST(lease)
 {
 	static const struct {
 		const char *text, *error; /* NULL: none */
@@ -118,7 +117,7 @@ static void test_lease(void)
 	}
 }
 
-static void test_node(void)
+TEST(node)
 {
 	static const char good[] =
 		"{\"kind\":\"Node\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n\"},\"status\":"
@@ -141,13 +140,4 @@ static void test_node(void)
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		CHECK_EQ(kube_decode_node(bad[i], strlen(bad[i]), &n, &err), -EBADMSG);
 	CHECK_EQ(n.allocatable[RESOURCE_CPU], 3920);
-}
-
-int main(void)
-{
-	test_status();
-	test_others();
-	test_lease();
-	test_node();
-	return check_result();
 }

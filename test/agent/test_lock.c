@@ -4,7 +4,6 @@
 #include "test/check.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,7 +52,7 @@ static void expect_refused(const char *by)
 	CHECK_EQ(second.runtime_fd, -1);
 }
 
-static void test_state_removed(void)
+TEST(state_removed)
 {
 	struct lock first = LOCK_NONE, second = LOCK_NONE;
 
@@ -82,7 +81,7 @@ static void test_state_removed(void)
 	lock_drop(&first);
 }
 
-static void test_old_version(void)
+TEST(old_version)
 {
 	struct lock first = LOCK_NONE;
 	int old;
@@ -108,7 +107,7 @@ static void test_old_version(void)
 }
 
 /* Whatever the file contains, the holder's name is one printable line. */
-static void test_holder_text(void)
+TEST(holder_text)
 {
 	char text[400];
 	struct lock first = LOCK_NONE;
@@ -142,9 +141,7 @@ int main(void)
 	snprintf(runtime_lock, sizeof runtime_lock, "%s/lock", runtime);
 	first_place = (struct lock_place){state, runtime, "the first"};
 	second_place = (struct lock_place){state, runtime, "the second"};
-	test_state_removed();
-	test_old_version();
-	test_holder_text();
+	check_run();
 	unlink(runtime_lock);
 	rmdir(state);
 	rmdir(runtime);

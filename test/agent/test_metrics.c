@@ -84,7 +84,7 @@ static const char *const lines[] = {
 	"vscaled_config_last_reload_success_timestamp_seconds 1700000000",
 };
 
-static void test_text(void)
+TEST(text)
 {
 	size_t size;
 	OWN(drop_free) char *text = render(1, &size);
@@ -100,7 +100,7 @@ static void test_text(void)
 }
 
 /* Without a cluster nothing is said about one, and what is gone is gone. */
-static void test_standalone(void)
+TEST(standalone)
 {
 	struct metrics_input in = {.counters = &fixture.counters};
 	OWN(drop_free) char *text = metrics_fixture_render(&in, 64);
@@ -123,9 +123,9 @@ static void test_unsupported(const char *why, const char *line)
 }
 
 /* What the scrape found stays what it is, however long the client takes, and whatever goes. */
-static void test_pieces(void)
+TEST(pieces)
 {
-	struct metrics_fixture f;
+	OWN(metrics_fixture_free) struct metrics_fixture f;
 	struct metrics_input in = {0};
 	struct metrics_page *page = NULL;
 	OWN(drop_free) char *whole = NULL, *text = calloc(1, MIB);
@@ -158,7 +158,6 @@ static void test_pieces(void)
 	CHECK_EQ(metrics_page_new(&in, &page), -ENOMEM);
 	CHECK_EQ(in.thing_count, 22);
 	metrics_input_drop(&in);
-	metrics_fixture_free(&f);
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -169,7 +168,7 @@ static bool ends_with(const char *text, const char *end)
 }
 
 /* Prometheus' naming rules, for each row. */
-static void test_table(void)
+TEST(table)
 {
 	for (size_t i = 0; i < metrics_table_size; i++) {
 		const struct metric *m = &metrics_table[i];
@@ -186,7 +185,7 @@ static void test_table(void)
 }
 
 /* Pairs beyond the room share one place. */
-static void test_many_codes(void)
+TEST(many_codes)
 {
 	struct counters c = {0};
 	uint64_t sum = 0;
@@ -202,16 +201,8 @@ static void test_many_codes(void)
 	CHECK_EQ(c.requests[COUNTERS_REQUESTS - 1].code, 0);
 }
 
-static uint64_t now_usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * USEC_PER_SEC + (uint64_t)t.tv_nsec / 1000;
-}
-
 /* 1,000 containers: within a fraction of a second. */
-static void test_cost(void)
+TEST(cost)
 {
 	size_t size = 0;
 	uint64_t took = UINT64_MAX;
@@ -228,7 +219,7 @@ static void test_cost(void)
 	CHECK(check_emulated() || took < 500 * USEC_PER_MSEC);
 }
 
-static void test_process(void)
+TEST(process)
 {
 	static const char stat[] = "12 (a) b) S 1 2 3 -4 5 6 7 8 9 10 250 50 13 14 20 0 1 0 777 "
 				   "4096000 25 18446744073709551615 1 1\n";
@@ -257,15 +248,9 @@ static void test_process(void)
 int main(void)
 {
 	metrics_fixture_init(&fixture, 1000);
-	test_text();
-	test_standalone();
+	check_run();
 	test_unsupported(NULL, "\nvscaled_unsupported{reason=\"kernel-old\"} 1\n");
 	test_unsupported("cgroup-v1", "\nvscaled_unsupported{reason=\"cgroup-v1\"} 1\n");
-	test_pieces();
-	test_table();
-	test_many_codes();
-	test_process();
-	test_cost();
 	metrics_fixture_free(&fixture);
 	return check_result();
 }

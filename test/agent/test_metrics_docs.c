@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * docs/metrics.md against the table. The part between the marks is generated: VSCALED_REGEN=1
- * writes it anew, without it a difference is a failure.
- */
+/* docs/metrics.md against the table. */
 #include "agent/metrics/metrics.h"
-#include "test/check.h"
-#include <stdbool.h>
-
-#define PAGE  "docs/metrics.md"
-#define BEGIN "<!-- metrics -->\n"
-#define END   "<!-- end of metrics -->\n"
+#include "test/agent/doc_page.h"
 
 /* What every metric of a container has; the page says it once, above the table. */
 #define CONTAINER "vscaled_container_"
@@ -59,41 +51,7 @@ static void generate(FILE *f)
 	putc('\n', f);
 }
 
-static char *read_page(void)
+TEST(page)
 {
-	char *text = calloc(1, MIB);
-	FILE *f = fopen(PAGE, "re");
-
-	if (f == NULL || fread(text, 1, MIB - 1, f) == 0)
-		text[0] = '\0';
-	if (f != NULL)
-		fclose(f);
-	return text;
-}
-
-int main(void)
-{
-	OWN(drop_free) char *have = read_page();
-	OWN(drop_free) char *want = NULL;
-	char *begin = strstr(have, BEGIN), *end = strstr(have, END);
-	size_t size;
-	FILE *f = open_memstream(&want, &size);
-
-	CHECK(begin != NULL && end != NULL && begin < end);
-	if (begin == NULL || end == NULL)
-		return check_result();
-	begin += strlen(BEGIN);
-	fprintf(f, "%.*s", (int)(begin - have), have);
-	generate(f);
-	fputs(end, f);
-	fclose(f);
-	if (getenv("VSCALED_REGEN") != NULL) {
-		f = fopen(PAGE, "we");
-		CHECK(f != NULL && fputs(want, f) >= 0 && fclose(f) == 0);
-		return check_result();
-	}
-	if (strcmp(have, want) != 0)
-		fprintf(stderr, PAGE " is not what the table says; VSCALED_REGEN=1 rewrites it\n");
-	CHECK(strcmp(have, want) == 0);
-	return check_result();
+	page_check("docs/metrics.md", "<!-- metrics -->\n", "<!-- end of metrics -->\n", generate);
 }

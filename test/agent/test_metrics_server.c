@@ -111,7 +111,7 @@ static bool answered(const char *text)
 	return strstr(answer_text, text) != NULL;
 }
 
-static void test_metrics(void)
+TEST(metrics)
 {
 	CHECK_EQ(ask("GET", "/v1/report"), 200);
 	CHECK(answered("Content-Type: application/json\r\n") && answered("{\"version\":1}\n"));
@@ -134,7 +134,7 @@ static void test_metrics(void)
 	collect_error = 0;
 }
 
-static void test_routes(void)
+TEST(routes)
 {
 	CHECK_EQ(ask("GET", "/"), 404);
 	CHECK(answered("there are /metrics, /v1/report, /v1/units, /livez, /readyz and /healthz"));
@@ -176,7 +176,7 @@ static void expect(const struct probe_input *in, int live, int ready, const char
 		CHECK(answered(what));
 }
 
-static void test_probes(void)
+TEST(probes)
 {
 	struct probe_input in = healthy;
 
@@ -205,7 +205,7 @@ static void test_probes(void)
 	expect(&in, 200, 200, NULL);
 }
 
-static void test_loop(void)
+TEST(loop)
 {
 	struct probe_input in = healthy;
 
@@ -227,7 +227,7 @@ static void test_loop(void)
 	expect(&in, 200, 200, NULL);
 }
 
-static void test_arguments(void)
+TEST(arguments)
 {
 	facts = healthy;
 	CHECK_EQ(ask("GET", "/livez?verbose"), 200);
@@ -282,7 +282,7 @@ static bool join_chunks(char *to)
 }
 
 /* A chunked answer is the whole page, in order. */
-static void test_pieces(void)
+TEST(pieces)
 {
 	struct metrics_input in = {0};
 	OWN(drop_free) char *want = NULL;
@@ -306,7 +306,7 @@ static void test_pieces(void)
 }
 
 /* A client that disconnects in the middle of the page does not affect the server. */
-static void test_cut(void)
+TEST(cut)
 {
 	static const char request[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
 
@@ -325,7 +325,7 @@ static void test_cut(void)
 }
 
 /* A page of 3 MB is never in memory as a whole, and its memory is freed. */
-static void test_memory(void)
+TEST(memory)
 {
 	struct process_facts before, after;
 	uint64_t peak;
@@ -352,7 +352,7 @@ static void test_memory(void)
 }
 
 /* Clients that connected and closed without a request free their slots. */
-static void test_idle(void)
+TEST(idle)
 {
 	int idle[HTTP_PER_ADDRESS_MAX];
 
@@ -368,7 +368,7 @@ static void test_idle(void)
 	CHECK_EQ(ask("GET", "/livez"), 200);
 }
 
-static void test_addresses(void)
+TEST(addresses)
 {
 	struct listen_address a = at("127.0.0.1"), any = at("");
 	struct metrics_server *second = NULL;
@@ -398,16 +398,7 @@ int main(void)
 	port = tcp_port();
 	CHECK(port > 0);
 	facts = healthy;
-	test_metrics();
-	test_routes();
-	test_probes();
-	test_loop();
-	test_arguments();
-	test_pieces();
-	test_cut();
-	test_memory();
-	test_idle();
-	test_addresses();
+	check_run();
 	metrics_server_free(server);
 	metrics_fixture_free(&fixture);
 	sd_event_unref(event);

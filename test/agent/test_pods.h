@@ -23,18 +23,22 @@ static inline void pods_burn_20(struct rig *r)
 }
 
 /* default/web-0 with app (200m, 64Mi) and log (300m, 32Mi), mode Auto; the daemon runs. */
-static inline struct rig_pod *pods_begin(struct rig *r, enum cgroup_driver driver,
-					 const char *config)
+static inline struct rig_pod *pods_start(struct rig *r, enum cgroup_driver driver)
 {
-	struct rig_pod *p;
+	struct rig_pod *p = rig_pod_add(r, driver, "web-0");
 
-	rig_open(r, config);
-	p = rig_pod_add(r, driver, "web-0");
 	rig_container_add(r, p, "app", 200, 64 * MIB);
 	rig_container_add(r, p, "log", 300, 32 * MIB);
 	p->mode = "Auto";
 	CHECK_EQ(rig_start(r), 0);
 	return p;
+}
+
+static inline struct rig_pod *pods_begin(struct rig *r, enum cgroup_driver driver,
+					 const char *config)
+{
+	rig_open(r, config);
+	return pods_start(r, driver);
 }
 
 /* The API server reports the pod, and app is throttled until its limit has been raised, which is

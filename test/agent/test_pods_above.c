@@ -18,8 +18,7 @@ int main(void)
 	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
 	struct rig_unit *app = p->container[0].unit;
 
-	rig_pod_put(&r, p);
-	rig_run(&r, 5, NULL);
+	rig_pod_run(&r, p, 5, NULL);
 	/* The cgroup is raised, and no API server takes a higher limit. */
 	for (unsigned i = 0; i < 20; i++) {
 		rig_grow(&r, app, 3 * MIB);

@@ -78,35 +78,33 @@ static bool was_reported(const char *text)
 	return false;
 }
 
-static void test_begin_and_end(enum cgroup_driver driver)
+TEST_RIG_DRIVERS(begin_and_end)
 {
-	struct rig r;
-	struct rig_pod *p = begin(&r, driver, "");
+	struct rig_pod *p = begin(r, driver, "");
 	usec_t at;
 
 	reported.count = 0;
-	r.reported = note_reported;
-	rig_reflex(&r, 1, pods_burn_20);
-	check_boosted(&r, p);
+	r->reported = note_reported;
+	rig_reflex(r, 1, pods_burn_20);
+	check_boosted(r, p);
 	CHECK(was_reported("app cpu 200m -> 400m (startup boost"));
-	rig_run(&r, 30, pods_burn_20);
-	check_boosted(&r, p);
-	CHECK(histogram_empty(&pods_of(&r, "default/web-0/app")->control.history.cpu));
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.resource[RESOURCE_CPU].blocked,
+	rig_run(r, 30, pods_burn_20);
+	check_boosted(r, p);
+	CHECK(histogram_empty(&pods_of(r, "default/web-0/app")->control.history.cpu));
+	CHECK_EQ(pods_of(r, "default/web-0/app")->control.resource[RESOURCE_CPU].blocked,
 		 BLOCKED_BOOST);
-	ready(&r, p);
+	ready(r, p);
 	at = p->ready_real;
-	rig_reflex(&r, 40, pods_burn_20);
-	check_boosted(&r, p);
-	checks_until(&r, p, 200, 20);
-	CHECK(r.real >= at + 5 * USEC_PER_SEC && r.real <= at + 6 * USEC_PER_SEC);
-	rig_reflex(&r, 1, pods_burn_20);
-	pods_check_originals(&r, p);
+	rig_reflex(r, 40, pods_burn_20);
+	check_boosted(r, p);
+	checks_until(r, p, 200, 20);
+	CHECK(r->real >= at + 5 * USEC_PER_SEC && r->real <= at + 6 * USEC_PER_SEC);
+	rig_reflex(r, 1, pods_burn_20);
+	pods_check_originals(r, p);
 	CHECK(was_reported("app cpu 400m -> 200m (startup boost has ended"));
-	rig_run(&r, 30, pods_burn_20);
-	pods_check_originals(&r, p);
-	CHECK(!histogram_empty(&pods_of(&r, "default/web-0/app")->control.history.cpu));
-	rig_close(&r);
+	rig_run(r, 30, pods_burn_20);
+	pods_check_originals(r, p);
+	CHECK(!histogram_empty(&pods_of(r, "default/web-0/app")->control.history.cpu));
 }
 
 static void restart(struct rig *r, struct rig_pod *p, struct rig_container *c)
@@ -127,103 +125,93 @@ static void report(struct rig *r, struct rig_pod *p, struct rig_container *c)
 	rig_pod_put(r, p);
 }
 
-static void test_container_restarts(enum cgroup_driver driver)
+TEST_RIG_DRIVERS(container_restarts)
 {
-	struct rig r;
-	struct rig_pod *p = begin(&r, driver, "");
+	struct rig_pod *p = begin(r, driver, "");
 	struct rig_container *c = &p->container[0];
 
 	/* In the middle, and again after its end; ready was the one before. */
-	rig_reflex(&r, 30, pods_burn_20);
+	rig_reflex(r, 30, pods_burn_20);
 	for (int i = 0; i < 2; i++) {
-		restart(&r, p, c);
-		CHECK_EQ(milli(&r, p), 400);
-		rig_reflex(&r, 20, pods_burn_20);
-		report(&r, p, c);
-		rig_reflex(&r, 80, pods_burn_20);
-		CHECK_EQ(milli(&r, p), 400);
-		ready(&r, p);
-		checks_until(&r, p, 200, 60);
+		restart(r, p, c);
+		CHECK_EQ(milli(r, p), 400);
+		rig_reflex(r, 20, pods_burn_20);
+		report(r, p, c);
+		rig_reflex(r, 80, pods_burn_20);
+		CHECK_EQ(milli(r, p), 400);
+		ready(r, p);
+		checks_until(r, p, 200, 60);
 	}
-	rig_reflex(&r, 10, pods_burn_20);
-	pods_check_originals(&r, p);
-	rig_close(&r);
+	rig_reflex(r, 10, pods_burn_20);
+	pods_check_originals(r, p);
 }
 
 /* What was held before a boost, higher than the original, is known to the next daemon as well. */
-static void test_agent_restarts(void)
+TEST_RIG(agent_restarts)
 {
-	struct rig r;
-	struct rig_pod *p = begin(&r, DRIVER_CGROUPFS, "");
+	struct rig_pod *p = begin(r, DRIVER_CGROUPFS, "");
 	struct rig_container *c = &p->container[0];
 	uint64_t held;
 
-	ready(&r, p);
-	rig_reflex(&r, 60, pods_burn_20);
-	rig_run(&r, 20, pods_burn_800);
-	held = milli(&r, p);
+	ready(r, p);
+	rig_reflex(r, 60, pods_burn_20);
+	rig_run(r, 20, pods_burn_800);
+	held = milli(r, p);
 	CHECK(held >= 800 && held < 2000);
-	restart(&r, p, c);
-	report(&r, p, c);
-	rig_reflex(&r, 10, pods_burn_20);
-	CHECK_EQ(milli(&r, p), MIN(2 * held, r.daemon->host.cpu_milli));
-	rig_stop(&r);
-	CHECK_EQ(rig_start(&r), 0);
-	rig_pod_put(&r, p);
-	rig_reflex(&r, 20, pods_burn_20);
-	CHECK_EQ(milli(&r, p), MIN(2 * held, r.daemon->host.cpu_milli));
+	restart(r, p, c);
+	report(r, p, c);
+	rig_reflex(r, 10, pods_burn_20);
+	CHECK_EQ(milli(r, p), MIN(2 * held, r->daemon->host.cpu_milli));
+	rig_restart(r);
+	rig_pod_put(r, p);
+	rig_reflex(r, 20, pods_burn_20);
+	CHECK_EQ(milli(r, p), MIN(2 * held, r->daemon->host.cpu_milli));
 	/* And it goes on in the life of the next one, which ends it after its time. */
-	ready(&r, p);
-	rig_reflex(&r, 20, pods_burn_20);
-	rig_stop(&r);
-	CHECK_EQ(rig_start(&r), 0);
-	rig_pod_put(&r, p);
-	rig_reflex(&r, 20, pods_burn_20);
-	CHECK_EQ(milli(&r, p), MIN(2 * held, r.daemon->host.cpu_milli));
-	checks_until(&r, p, held, 20);
-	CHECK(r.real <= p->ready_real + 6 * USEC_PER_SEC);
-	rig_close(&r);
+	ready(r, p);
+	rig_reflex(r, 20, pods_burn_20);
+	rig_restart(r);
+	rig_pod_put(r, p);
+	rig_reflex(r, 20, pods_burn_20);
+	CHECK_EQ(milli(r, p), MIN(2 * held, r->daemon->host.cpu_milli));
+	checks_until(r, p, held, 20);
+	CHECK(r->real <= p->ready_real + 6 * USEC_PER_SEC);
 }
 
 /* The boost should have ended while the agent was stopped. */
-static void test_agent_comes_late(void)
+TEST_RIG(agent_comes_late)
 {
-	struct rig r;
-	struct rig_pod *p = begin(&r, DRIVER_SYSTEMD, "");
+	struct rig_pod *p = begin(r, DRIVER_SYSTEMD, "");
 
-	rig_reflex(&r, 10, pods_burn_20);
-	check_boosted(&r, p);
-	rig_stop(&r);
-	r.boot += USEC_PER_MIN;
-	r.real += USEC_PER_MIN;
+	rig_reflex(r, 10, pods_burn_20);
+	check_boosted(r, p);
+	rig_stop(r);
+	r->boot += USEC_PER_MIN;
+	r->real += USEC_PER_MIN;
 	for (size_t i = 0; i < p->count; i++)
 		p->container[i].unready = false;
-	p->ready_real = r.real - 30 * USEC_PER_SEC;
-	CHECK_EQ(rig_start(&r), 0);
-	rig_pod_put(&r, p);
-	rig_reflex(&r, 10, pods_burn_20);
-	pods_check_originals(&r, p);
-	rig_run(&r, 10, pods_burn_20);
-	pods_check_originals(&r, p);
-	rig_close(&r);
+	p->ready_real = r->real - 30 * USEC_PER_SEC;
+	CHECK_EQ(rig_start(r), 0);
+	rig_pod_put(r, p);
+	rig_reflex(r, 10, pods_burn_20);
+	pods_check_originals(r, p);
+	rig_run(r, 10, pods_burn_20);
+	pods_check_originals(r, p);
 }
 
 /* First seen when ready for longer than the boost's time, whether or not the pod is ready. */
-static void test_found_running(bool pod_ready)
+TEST_RIG_BOTH(found_running, pod_ready)
 {
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	struct rig_pod *p = pods_begin(r, DRIVER_CGROUPFS, "");
 
 	p->extra_key = "startup-boost";
 	p->extra_value = RULE;
 	for (size_t i = 0; i < p->count; i++)
-		p->container[i].started_real = r.real - USEC_PER_MIN;
-	p->ready_real = pod_ready ? r.real - 10 * USEC_PER_SEC : 0;
-	rig_pod_put(&r, p);
-	rig_reflex(&r, 30, pods_burn_20);
-	pods_check_originals(&r, p);
-	CHECK_EQ(r.moved_count, 0);
-	rig_close(&r);
+		p->container[i].started_real = r->real - USEC_PER_MIN;
+	p->ready_real = pod_ready ? r->real - 10 * USEC_PER_SEC : 0;
+	rig_pod_put(r, p);
+	rig_reflex(r, 30, pods_burn_20);
+	pods_check_originals(r, p);
+	CHECK_EQ(r->moved_count, 0);
 }
 
 static void ignore(void *, const struct restore_result *result)
@@ -231,7 +219,7 @@ static void ignore(void *, const struct restore_result *result)
 	CHECK_EQ(result->outcome, RESTORE_RESTORED);
 }
 
-static void test_hands_off(enum cgroup_driver driver)
+TEST_DRIVERS(hands_off)
 {
 	struct rig r;
 	struct rig_pod *p = begin(&r, driver, "");
@@ -251,9 +239,8 @@ static void test_hands_off(enum cgroup_driver driver)
 	p = begin(&r, driver, "");
 	rig_reflex(&r, 10, pods_burn_20);
 	check_boosted(&r, p);
-	CHECK_EQ(r.loop->serve.api.ops->restore(&r.loop->serve, "default/web-0", false, ignore,
-						NULL),
-		 0);
+	CHECK_OK(r.loop->serve.api.ops->restore(&r.loop->serve, "default/web-0", false, ignore,
+						NULL));
 	pods_check_originals(&r, p);
 	rig_reflex(&r, 30, pods_burn_20);
 	pods_check_originals(&r, p);
@@ -270,55 +257,49 @@ static void test_hands_off(enum cgroup_driver driver)
 }
 
 /* The annotation is changed, then removed. */
-static void test_annotation_changes(void)
+TEST_RIG(annotation_changes)
 {
-	struct rig r;
-	struct rig_pod *p = begin(&r, DRIVER_CGROUPFS, "");
+	struct rig_pod *p = begin(r, DRIVER_CGROUPFS, "");
 
-	rig_reflex(&r, 10, pods_burn_20);
+	rig_reflex(r, 10, pods_burn_20);
 	p->extra_value = "+500m 5s";
-	rig_pod_put(&r, p);
-	rig_reflex(&r, 1, pods_burn_20);
-	CHECK_EQ(milli(&r, p), 700);
+	rig_pod_put(r, p);
+	rig_reflex(r, 1, pods_burn_20);
+	CHECK_EQ(milli(r, p), 700);
 	p->extra_key = NULL;
-	rig_pod_put(&r, p);
-	rig_reflex(&r, 1, pods_burn_20);
-	pods_check_originals(&r, p);
-	rig_close(&r);
+	rig_pod_put(r, p);
+	rig_reflex(r, 1, pods_burn_20);
+	pods_check_originals(r, p);
 }
 
 /* An invalid value: no boost, and the container is not sized. */
-static void test_invalid(void)
+TEST_RIG(invalid)
 {
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	struct rig_pod *p = pods_begin(r, DRIVER_CGROUPFS, "");
 
 	p->extra_key = "startup-boost";
 	p->extra_value = "double 5s";
 	p->container[0].unready = true;
-	rig_pod_put(&r, p);
-	rig_reflex(&r, 20, pods_burn_800);
-	CHECK_EQ(r.events[EVENT_ANNOTATION_INVALID], 1);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.rule.mode, MODE_OFF);
-	pods_check_originals(&r, p);
-	rig_close(&r);
+	rig_pod_put(r, p);
+	rig_reflex(r, 20, pods_burn_800);
+	CHECK_EQ(r->events[EVENT_ANNOTATION_INVALID], 1);
+	CHECK_EQ(pods_of(r, "default/web-0/app")->control.rule.mode, MODE_OFF);
+	pods_check_originals(r, p);
 }
 
 /* The administrator's bound limits the boost; the kubelet's echo of the spec does not end it. */
-static void test_bounds_and_echoes(void)
+TEST_RIG(bounds_and_echoes)
 {
-	struct rig r;
-	struct rig_pod *p = begin(&r, DRIVER_SYSTEMD, "kubernetes: {maxCpu: 350m}\n");
+	struct rig_pod *p = begin(r, DRIVER_SYSTEMD, "kubernetes: {maxCpu: 350m}\n");
 
-	rig_reflex(&r, 5, pods_burn_20);
-	CHECK_EQ(milli(&r, p), 350);
-	rig_pod_realise(&r, p);
-	rig_reflex(&r, 20, pods_burn_20);
-	CHECK_EQ(milli(&r, p), 350);
-	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 0);
-	ready(&r, p);
-	checks_until(&r, p, 200, 60);
-	rig_close(&r);
+	rig_reflex(r, 5, pods_burn_20);
+	CHECK_EQ(milli(r, p), 350);
+	rig_pod_realise(r, p);
+	rig_reflex(r, 20, pods_burn_20);
+	CHECK_EQ(milli(r, p), 350);
+	CHECK_EQ(r->events[EVENT_DRIFT_ADOPTED], 0);
+	ready(r, p);
+	checks_until(r, p, 200, 60);
 }
 
 /* The boost that explain shows; NULL: none. Owned. */
@@ -342,7 +323,7 @@ static uint64_t number(const cJSON *object, const char *key)
 	return cJSON_IsNumber(n) ? (uint64_t)n->valuedouble : VIEW_NONE;
 }
 
-static void test_shown(void)
+TEST(shown)
 {
 	struct rig r;
 	struct rig_pod *p = begin(&r, DRIVER_CGROUPFS, "");
@@ -372,22 +353,4 @@ static void test_shown(void)
 	cJSON_Delete(b);
 	pods_check_originals(&r, p);
 	rig_close(&r);
-}
-
-int main(void)
-{
-	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
-		test_begin_and_end(driver);
-		test_container_restarts(driver);
-		test_hands_off(driver);
-	}
-	test_agent_restarts();
-	test_agent_comes_late();
-	test_found_running(true);
-	test_found_running(false);
-	test_annotation_changes();
-	test_invalid();
-	test_bounds_and_echoes();
-	test_shown();
-	return check_result();
 }

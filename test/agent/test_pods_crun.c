@@ -37,18 +37,11 @@ static bool by_bpf;
 /* As pods_begin(), by either reader. */
 static struct rig_pod *begin_pod(struct rig *r, const char *config)
 {
-	struct rig_pod *p;
-
 	rig_open(r, "");
 	r->reader = by_bpf ? "bpf" : "text";
 	rig_write_config(r, config);
 	rig_scan_reset(r);
-	p = rig_pod_add(r, DRIVER_SYSTEMD, "web-0");
-	rig_container_add(r, p, "app", 200, 64 * MIB);
-	rig_container_add(r, p, "log", 300, 32 * MIB);
-	p->mode = "Auto";
-	CHECK_EQ(rig_start(r), 0);
-	return p;
+	return pods_start(r, DRIVER_SYSTEMD);
 }
 
 /* default/web-0/app by crun; log is by runc, as it makes no difference. */
@@ -126,7 +119,7 @@ static void check_originals(struct rig *r, const struct rig_pod *p)
 
 static void test_grows(bool both)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	/* Without headroom: what PID 1 stores for growth stays in the scope's file, above the
 	 * pod's. */
 	struct rig_pod *p = begin(&r, both, "memory: {propertyRoomMin: 0}\n");
@@ -154,17 +147,15 @@ static void test_grows(bool both)
 	inner->anon_bytes = 10 * MIB;
 	rig_run(&r, 5, burn_20);
 	p->mode = NULL;
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, burn_20);
+	rig_pod_run(&r, p, 10, burn_20);
 	check_originals(&r, p);
 	CHECK_EQ(r.kills, 0);
-	rig_close(&r);
 }
 
 /* Shrinks what is not used, and grows again. */
 static void test_shrinks(bool both)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct rig_pod *p;
 	uint64_t low;
 
@@ -173,8 +164,7 @@ static void test_shrinks(bool both)
 	p->container[0].spec.limit[RESOURCE_CPU] = 600;
 	p->container[0].spec.limit[RESOURCE_MEMORY] = 256 * MIB;
 	inner->anon_bytes = 20 * MIB;
-	rig_pod_put(&r, p);
-	rig_run(&r, 120, burn_20);
+	rig_pod_run(&r, p, 120, burn_20);
 	low = rig_bytes(&r, inner, "memory.max");
 	CHECK(low < 128 * MIB && low > 20 * MIB);
 	CHECK(rig_cpu_milli(&r, inner) < 300);
@@ -186,7 +176,6 @@ static void test_shrinks(bool both)
 	rig_run(&r, 10, burn_800);
 	CHECK(rig_cpu_milli(&r, inner) >= 800);
 	check_scope(&r, p, rig_cpu_milli(&r, inner), inner->anon_bytes);
-	rig_close(&r);
 }
 
 /* --- external writes --- */
@@ -194,12 +183,11 @@ static void test_shrinks(bool both)
 /* An external write to one level, not of the runtime's recorded value: put back at once. */
 static void test_drift(bool both)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct rig_pod *p = begin(&r, both, "");
 	uint64_t milli;
 
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, burn_800);
+	rig_pod_run(&r, p, 10, burn_800);
 	milli = rig_cpu_milli(&r, inner);
 	CHECK(milli >= 800);
 	rig_put(&r, inner, "cpu.max", "30000 100000\n");
@@ -212,19 +200,17 @@ static void test_drift(bool both)
 	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= milli);
 	CHECK(rig_cpu_milli(&r, inner) >= milli);
 	CHECK(r.events[EVENT_DRIFT_REASSERTED] >= 1);
-	rig_close(&r);
 }
 
 /* PID 1 rewrites the scope, and knows nothing of the other level. */
 static void test_reload(bool both)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct rig_pod *p = begin(&r, both, "");
 	uint64_t max;
 
 	inner->anon_bytes = 20 * MIB;
-	rig_pod_put(&r, p);
-	rig_run(&r, 15, grow_10);
+	rig_pod_run(&r, p, 15, grow_10);
 	max = rig_bytes(&r, inner, "memory.max");
 	CHECK(max > 150 * MIB);
 	drift_reloading(&r.daemon->units, true);
@@ -235,18 +221,16 @@ static void test_reload(bool both)
 	CHECK_EQ(r.kills, 0);
 	check_scope(&r, p, 200, inner->anon_bytes);
 	CHECK(rig_bytes(&r, inner, "memory.max") >= inner->anon_bytes);
-	rig_close(&r);
 }
 
 /* The owner resizes: crun writes its levels, and the new values are the originals. */
 static void test_owner(bool both)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct rig_pod *p = begin(&r, both, "");
 	struct rig_container *c = &p->container[0];
 
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, burn_800);
+	rig_pod_run(&r, p, 10, burn_800);
 	c->spec.limit[RESOURCE_CPU] = 500;
 	c->spec.limit[RESOURCE_MEMORY] = 96 * MIB;
 	p->generation++;
@@ -257,19 +241,17 @@ static void test_owner(bool both)
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.resource[RESOURCE_MEMORY].original,
 		 96 * MIB);
 	CHECK_EQ(rig_bytes(&r, inner, "memory.max"), 96 * MIB);
-	rig_close(&r);
 }
 
 /* The static CPU manager names CPUs for the level of the processes alone. */
 static void test_cpu_manager(bool both)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct rig_pod *p = begin(&r, both, "");
 
 	rig_put(&r, p->container[0].unit, "cpuset.cpus", "\n");
 	rig_put(&r, inner, "cpuset.cpus", "\n");
-	rig_pod_put(&r, p);
-	rig_run(&r, 2, burn_20);
+	rig_pod_run(&r, p, 2, burn_20);
 	runtime_check(&r.daemon->units, true);
 	CHECK(!r.daemon->host.cpu_manager);
 	rig_put(&r, inner, "cpuset.cpus", "0-1\n");
@@ -279,7 +261,6 @@ static void test_cpu_manager(bool both)
 	rig_put(&r, inner, "cpuset.cpus", "\n");
 	runtime_check(&r.daemon->units, true);
 	CHECK(!r.daemon->host.cpu_manager);
-	rig_close(&r);
 }
 
 /* --- coming and going --- */
@@ -287,7 +268,7 @@ static void test_cpu_manager(bool both)
 /* The scope is there with systemd's values before crun has made the other level. */
 static void test_late(bool both)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct rig_pod *p = begin_pod(&r, "");
 	struct rig_unit *scope = p->container[0].unit;
 
@@ -296,8 +277,7 @@ static void test_late(bool both)
 		scope->props.cpu_quota_per_sec_usec = scope->props.mem_max = UINT64_MAX;
 		rig_realise(&r, scope);
 	}
-	rig_pod_put(&r, p);
-	rig_run(&r, 2, NULL);
+	rig_pod_run(&r, p, 2, NULL);
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->cgroup.cg != NULL, both);
 	put_inner(&r, scope);
 	rig_run(&r, 1, NULL);
@@ -305,18 +285,16 @@ static void test_late(bool both)
 	rig_run(&r, 10, burn_800);
 	CHECK(rig_cpu_milli(&r, inner) >= 800);
 	check_scope(&r, p, rig_cpu_milli(&r, inner), 64 * MIB);
-	rig_close(&r);
 }
 
 /* Its processes have ended: what is left of the scope gets no limit for them. */
 static void test_gone(bool both)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct rig_pod *p = begin(&r, both, "");
 	struct rig_unit *scope = p->container[0].unit;
 
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, burn_800);
+	rig_pod_run(&r, p, 10, burn_800);
 	rig_unit_stop(&r, inner);
 	rig_put(&r, scope, "cgroup.events", "populated 0\nfrozen 0\n");
 	rig_run(&r, 2, NULL);
@@ -333,93 +311,85 @@ static void test_gone(bool both)
 	rig_run(&r, 2, burn_20);
 	CHECK(rig_cpu_milli(&r, inner) >= 800);
 	check_scope(&r, p, rig_cpu_milli(&r, inner), 64 * MIB);
-	rig_close(&r);
 }
 
 /* A container with a writable cgroup makes and removes such a folder: nothing is lost by it. */
-static void test_made_by_container(void)
+TEST_RIG(made_by_container)
 {
-	struct rig r;
-	struct rig_pod *p = begin_pod(&r, "");
+	struct rig_pod *p = begin_pod(r, "");
 	struct managed *m;
 	char folder[RIG_PATH_MAX];
 	uint64_t milli;
 	usec_t started_at;
 
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_800);
-	m = pods_of(&r, "default/web-0/app");
-	milli = rig_cpu_milli(&r, p->container[0].unit);
+	rig_pod_run(r, p, 10, pods_burn_800);
+	m = pods_of(r, "default/web-0/app");
+	milli = rig_cpu_milli(r, p->container[0].unit);
 	CHECK(milli >= 800);
 	started_at = m->control.started_at;
 	snprintf(folder, sizeof folder, "%.400s/" CG_LEVEL_NAME, p->container[0].unit->cgroup);
 	for (unsigned i = 0; i < 3; i++) {
-		fake_put(&r.tree, folder, NULL);
-		rig_run(&r, 2, pods_burn_800);
+		fake_put(&r->tree, folder, NULL);
+		rig_run(r, 2, pods_burn_800);
 		CHECK(m->cgroup.cg != NULL && cg_inner_id(m->cgroup.cg) == 0);
-		fake_remove(&r.tree, folder);
-		rig_run(&r, 2, pods_burn_800);
+		fake_remove(&r->tree, folder);
+		rig_run(r, 2, pods_burn_800);
 		CHECK_EQ(m->control.started_at, started_at);
 	}
 	/* With the CPU controller, too. */
-	put_inner(&r, p->container[0].unit);
-	rig_run(&r, 2, NULL);
+	put_inner(r, p->container[0].unit);
+	rig_run(r, 2, NULL);
 	CHECK(m->cgroup.cg != NULL && cg_inner_id(m->cgroup.cg) != 0);
-	rig_unit_stop(&r, inner);
-	rig_run(&r, 1, NULL);
+	rig_unit_stop(r, inner);
+	rig_run(r, 1, NULL);
 	CHECK(m->cgroup.cg != NULL && cg_inner_id(m->cgroup.cg) == 0);
 	CHECK_EQ(m->control.started_at, started_at);
-	rig_close(&r);
 }
 
 /* crun enables the controllers after mkdir: no inotify event announces the new files. */
-static void test_files_late(void)
+TEST_RIG(files_late)
 {
-	struct rig r;
-	struct rig_pod *p = begin_pod(&r, "");
+	struct rig_pod *p = begin_pod(r, "");
 	struct managed *m;
 	char folder[RIG_PATH_MAX];
 
 	both_levels = true;
-	rig_pod_put(&r, p);
-	m = pods_of(&r, "default/web-0/app");
+	rig_pod_put(r, p);
+	m = pods_of(r, "default/web-0/app");
 	snprintf(folder, sizeof folder, "%.400s/" CG_LEVEL_NAME, p->container[0].unit->cgroup);
-	fake_put(&r.tree, folder, NULL);
-	rig_run(&r, 2, NULL);
+	fake_put(&r->tree, folder, NULL);
+	rig_run(r, 2, NULL);
 	CHECK_EQ(cg_inner_id(m->cgroup.cg), 0);
-	put_inner(&r, p->container[0].unit);
-	crun_writes(&r, p->container[0].unit, 200, 64 * MIB);
-	rig_run(&r, 2, NULL);
+	put_inner(r, p->container[0].unit);
+	crun_writes(r, p->container[0].unit, 200, 64 * MIB);
+	rig_run(r, 2, NULL);
 	CHECK(cg_inner_id(m->cgroup.cg) != 0);
-	rig_run(&r, 6, burn_800);
-	CHECK(rig_cpu_milli(&r, inner) >= 800);
+	rig_run(r, 6, burn_800);
+	CHECK(rig_cpu_milli(r, inner) >= 800);
 	/* It is watched: put back without a review. */
-	rig_put(&r, inner, "cpu.max", "20000 100000\n");
-	rig_run(&r, 1, burn_800);
-	CHECK(rig_cpu_milli(&r, inner) >= 800);
-	rig_close(&r);
+	rig_put(r, inner, "cpu.max", "20000 100000\n");
+	rig_run(r, 1, burn_800);
+	CHECK(rig_cpu_milli(r, inner) >= 800);
 }
 
 /* Without inotify a review finds the level that was made late. */
-static void test_late_unwatched(void)
+TEST_RIG(late_unwatched)
 {
-	struct rig r;
-	struct rig_pod *p = begin_pod(&r, "");
+	struct rig_pod *p = begin_pod(r, "");
 	struct managed *m;
 
 	both_levels = true;
-	rig_pod_put(&r, p);
-	m = pods_of(&r, "default/web-0/app");
-	cg_watch_forget(r.daemon->inotify.watch, managed_cookie(m));
-	put_inner(&r, p->container[0].unit);
-	crun_writes(&r, p->container[0].unit, 200, 64 * MIB);
-	rig_run(&r, 15, burn_800);
+	rig_pod_put(r, p);
+	m = pods_of(r, "default/web-0/app");
+	cg_watch_forget(r->daemon->inotify.watch, managed_cookie(m));
+	put_inner(r, p->container[0].unit);
+	crun_writes(r, p->container[0].unit, 200, 64 * MIB);
+	rig_run(r, 15, burn_800);
 	CHECK(cg_inner_id(m->cgroup.cg) != 0);
-	CHECK(rig_cpu_milli(&r, inner) >= 800);
-	rig_close(&r);
+	CHECK(rig_cpu_milli(r, inner) >= 800);
 }
 
-int main(void)
+TEST(with_parameters)
 {
 	for (unsigned n = 0; n < 4; n++) {
 		bool both = n & 1;
@@ -434,8 +404,4 @@ int main(void)
 		test_late(both);
 		test_gone(both);
 	}
-	test_late_unwatched();
-	test_made_by_container();
-	test_files_late();
-	return check_result();
 }

@@ -4,7 +4,6 @@
 #include "agent/pod/pods.h"
 #include "agent/serve/show.h"
 #include "test/agent/test_pods.h"
-#include <string.h>
 
 static void pods_burn_1500(struct rig *r)
 {
@@ -80,7 +79,7 @@ static const struct {
 
 static void test_frozen(enum cgroup_driver driver, size_t i, bool restarted)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct rig_pod *p = begin(&r, driver);
 	uint64_t held = rig_cpu_milli(&r, p->container[0].unit);
 
@@ -90,8 +89,7 @@ static void test_frozen(enum cgroup_driver driver, size_t i, bool restarted)
 	rig_pod_put(&r, p);
 	if (restarted) {
 		rig_run(&r, 5, pods_burn_20);
-		rig_stop(&r);
-		CHECK_EQ(rig_start(&r), 0);
+		rig_restart(&r);
 		rig_pod_put(&r, p);
 	}
 	check_stays(&r, p, held, i == 0 ? 900 : 30);
@@ -106,13 +104,12 @@ static void test_frozen(enum cgroup_driver driver, size_t i, bool restarted)
 	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 1500);
 	CHECK_STR(state_of(&r, APP), "Auto managed: ");
 	CHECK(!r.below);
-	rig_close(&r);
 }
 
 /* Ended by what can be read of them, whatever else is wrong. */
 static void test_ended(const char *mode, const char *containers, const char *config)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct rig_pod *p = begin(&r, DRIVER_SYSTEMD);
 
 	annotate(&r, p, "max-cpu", "lots");
@@ -127,84 +124,75 @@ static void test_ended(const char *mode, const char *containers, const char *con
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
 	if (containers == NULL)
 		pods_check_originals(&r, p);
-	rig_close(&r);
 }
 
 /* Never sized: nothing is written, and what is wrong is shown. */
-static void test_unsized(void)
+TEST_RIG(unsized)
 {
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	struct rig_pod *p = pods_begin(r, DRIVER_CGROUPFS, "");
 
-	annotate(&r, p, "mod", "Auto");
-	rig_run(&r, 30, pods_burn_800);
-	pods_check_originals(&r, p);
-	CHECK_EQ(r.daemon->records.baselines.count, 0);
-	CHECK(strncmp(state_of(&r, APP), "Off frozen: vscaled.dev/mod", 27) == 0);
-	annotate(&r, p, NULL, NULL);
-	rig_run(&r, 15, pods_burn_800);
-	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
+	annotate(r, p, "mod", "Auto");
+	rig_run(r, 30, pods_burn_800);
+	pods_check_originals(r, p);
+	CHECK_EQ(r->daemon->records.baselines.count, 0);
+	CHECK(strncmp(state_of(r, APP), "Off frozen: vscaled.dev/mod", 27) == 0);
+	annotate(r, p, NULL, NULL);
+	rig_run(r, 15, pods_burn_800);
+	CHECK(rig_cpu_milli(r, p->container[0].unit) >= 800);
 	/* A mode that is misspelt from the start names no pod. */
 	p->mode = NULL;
-	rig_pod_put(&r, p);
-	rig_run(&r, 5, pods_burn_20);
-	CHECK_EQ(r.daemon->pods.count, 0);
-	annotate(&r, p, "mod", "Auto");
-	rig_run(&r, 5, pods_burn_800);
-	CHECK_EQ(r.daemon->pods.count, 0);
-	rig_close(&r);
+	rig_pod_run(r, p, 5, pods_burn_20);
+	CHECK_EQ(r->daemon->pods.count, 0);
+	annotate(r, p, "mod", "Auto");
+	rig_run(r, 5, pods_burn_800);
+	CHECK_EQ(r->daemon->pods.count, 0);
 }
 
 /* What is held is kept against others, for a new run too, and use never lacks memory. */
-static void test_safety(enum cgroup_driver driver)
+TEST_RIG_DRIVERS(safety)
 {
-	struct rig r;
-	struct rig_pod *p = begin(&r, driver);
+	struct rig_pod *p = begin(r, driver);
 	struct rig_container *app = &p->container[0];
-	uint64_t held = rig_cpu_milli(&r, app->unit);
+	uint64_t held = rig_cpu_milli(r, app->unit);
 
-	annotate(&r, p, "mod", "Auto");
-	rig_run(&r, 5, pods_burn_20);
+	annotate(r, p, "mod", "Auto");
+	rig_run(r, 5, pods_burn_20);
 	app->unit->props.cpu_quota_per_sec_usec = 200 * USEC_PER_MSEC;
-	rig_put(&r, app->unit, "cpu.max", "20000 100000\n");
-	rig_run(&r, 5, pods_burn_20);
-	CHECK_EQ(rig_cpu_milli(&r, app->unit), held);
+	rig_put(r, app->unit, "cpu.max", "20000 100000\n");
+	rig_run(r, 5, pods_burn_20);
+	CHECK_EQ(rig_cpu_milli(r, app->unit), held);
 	for (int i = 0; i < 20; i++) {
-		rig_grow(&r, app->unit, 8 * MIB);
-		rig_run(&r, 1, pods_burn_20);
+		rig_grow(r, app->unit, 8 * MIB);
+		rig_run(r, 1, pods_burn_20);
 	}
-	CHECK_EQ(r.kills, 0);
-	CHECK(rig_bytes(&r, app->unit, "memory.max") > 160 * MIB);
-	rig_container_stop(&r, app);
-	rig_run(&r, 2, NULL);
-	rig_container_start(&r, p, app, false);
+	CHECK_EQ(r->kills, 0);
+	CHECK(rig_bytes(r, app->unit, "memory.max") > 160 * MIB);
+	rig_container_stop(r, app);
+	rig_run(r, 2, NULL);
+	rig_container_start(r, p, app, false);
 	app->reported = true;
-	rig_pod_put(&r, p);
-	rig_run(&r, 15, pods_burn_20);
-	CHECK_EQ(rig_cpu_milli(&r, app->unit), held);
-	CHECK_EQ(r.events[EVENT_ANNOTATION_INVALID], 1);
-	rig_close(&r);
+	rig_pod_run(r, p, 15, pods_burn_20);
+	CHECK_EQ(rig_cpu_milli(r, app->unit), held);
+	CHECK_EQ(r->events[EVENT_ANNOTATION_INVALID], 1);
 }
 
 /* A mistake does not resume what a persistent writer suspended; its correction does. */
-static void test_gave_way(void)
+TEST_RIG(gave_way)
 {
-	struct rig r;
-	struct rig_pod *p = begin(&r, DRIVER_CGROUPFS);
+	struct rig_pod *p = begin(r, DRIVER_CGROUPFS);
 
 	for (int i = 0; i < 4; i++) {
-		rig_put(&r, p->container[0].unit, "cpu.max", "30000 100000\n");
-		rig_run(&r, 6, pods_burn_800);
+		rig_put(r, p->container[0].unit, "cpu.max", "30000 100000\n");
+		rig_run(r, 6, pods_burn_800);
 	}
-	CHECK_EQ(managed_state(pods_of(&r, APP)), UNIT_GAVE_WAY);
-	annotate(&r, p, "mod", "Auto");
-	rig_run(&r, 10, pods_burn_800);
-	CHECK_EQ(managed_state(pods_of(&r, APP)), UNIT_GAVE_WAY);
-	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 300);
-	annotate(&r, p, NULL, NULL);
-	rig_run(&r, 10, pods_burn_800);
-	CHECK_EQ(managed_state(pods_of(&r, APP)), UNIT_MANAGED);
-	rig_close(&r);
+	CHECK_EQ(managed_state(pods_of(r, APP)), UNIT_GAVE_WAY);
+	annotate(r, p, "mod", "Auto");
+	rig_run(r, 10, pods_burn_800);
+	CHECK_EQ(managed_state(pods_of(r, APP)), UNIT_GAVE_WAY);
+	CHECK_EQ(rig_cpu_milli(r, p->container[0].unit), 300);
+	annotate(r, p, NULL, NULL);
+	rig_run(r, 10, pods_burn_800);
+	CHECK_EQ(managed_state(pods_of(r, APP)), UNIT_MANAGED);
 }
 
 static void set_namespace(struct rig *r, const char *key, const char *value)
@@ -221,55 +209,50 @@ static void set_namespace(struct rig *r, const char *key, const char *value)
 	kube_namespaces_drop(&n);
 }
 
-static void test_namespace(void)
+TEST_RIG(namespace)
 {
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	struct rig_pod *p = pods_begin(r, DRIVER_CGROUPFS, "");
 	uint64_t held;
 
 	p->mode = NULL;
-	set_namespace(&r, "mode", "Auto");
-	held = pods_raise_app(&r, p);
-	set_namespace(&r, "mode", "Atuo");
-	check_stays(&r, p, held, 30);
-	CHECK_EQ(r.events[EVENT_ANNOTATION_INVALID], 1);
-	CHECK(strstr(state_of(&r, APP), "frozen: namespace default: vscaled.dev/mode") != NULL);
-	set_namespace(&r, "mod", "Auto");
-	check_stays(&r, p, held, 30);
-	CHECK_EQ(r.events[EVENT_ANNOTATION_INVALID], 2);
-	set_namespace(&r, "mode", "Off");
-	rig_run(&r, 5, pods_burn_20);
-	pods_check_originals(&r, p);
-	rig_close(&r);
+	set_namespace(r, "mode", "Auto");
+	held = pods_raise_app(r, p);
+	set_namespace(r, "mode", "Atuo");
+	check_stays(r, p, held, 30);
+	CHECK_EQ(r->events[EVENT_ANNOTATION_INVALID], 1);
+	CHECK(strstr(state_of(r, APP), "frozen: namespace default: vscaled.dev/mode") != NULL);
+	set_namespace(r, "mod", "Auto");
+	check_stays(r, p, held, 30);
+	CHECK_EQ(r->events[EVENT_ANNOTATION_INVALID], 2);
+	set_namespace(r, "mode", "Off");
+	rig_run(r, 5, pods_burn_20);
+	pods_check_originals(r, p);
 }
 
 /* The records are lost as well: the originals are read from the status, and nothing moves. */
-static void test_records_lost(void)
+TEST_RIG(records_lost)
 {
-	struct rig r;
 	struct rig_pod *p;
 
-	rig_open(&r, "");
-	p = rig_pod_add(&r, DRIVER_CGROUPFS, "web-0");
-	rig_container_add(&r, p, "app", 800, 64 * MIB);
+	rig_open(r, "");
+	p = rig_pod_add(r, DRIVER_CGROUPFS, "web-0");
+	rig_container_add(r, p, "app", 800, 64 * MIB);
 	p->mode = "Atuo";
 	p->resize_ours = true;
-	CHECK_EQ(rig_start(&r), 0);
-	r.daemon->records.originals_lost = true;
-	annotate(&r, p, "status",
+	CHECK_EQ(rig_start(r), 0);
+	r->daemon->records.originals_lost = true;
+	annotate(r, p, "status",
 		 "{\"containers\":{\"app\":{\"cpu\":{\"original\":\"200m\",\"limit\":\"800m\"},"
 		 "\"memory\":{\"original\":\"64Mi\",\"limit\":\"64Mi\"}}}}");
-	rig_run(&r, 60, pods_burn_1500);
-	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 800);
-	CHECK_EQ(pods_of(&r, APP)->control.resource[RESOURCE_CPU].original, 200);
+	rig_run(r, 60, pods_burn_1500);
+	CHECK_EQ(rig_cpu_milli(r, p->container[0].unit), 800);
+	CHECK_EQ(pods_of(r, APP)->control.resource[RESOURCE_CPU].original, 200);
 	p->mode = "Off";
-	rig_pod_put(&r, p);
-	rig_run(&r, 5, pods_burn_20);
-	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
-	rig_close(&r);
+	rig_pod_run(r, p, 5, pods_burn_20);
+	CHECK_EQ(rig_cpu_milli(r, p->container[0].unit), 200);
 }
 
-int main(void)
+TEST(with_parameters)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(mistakes); i++) {
 		test_frozen(DRIVER_CGROUPFS, i, false);
@@ -279,11 +262,4 @@ int main(void)
 	test_ended(NULL, NULL, NULL);
 	test_ended("Auto", "log", NULL);
 	test_ended("Auto", NULL, "kubernetes: {highestMode: Off}\n");
-	test_unsized();
-	test_safety(DRIVER_CGROUPFS);
-	test_safety(DRIVER_SYSTEMD);
-	test_gave_way();
-	test_namespace();
-	test_records_lost();
-	return check_result();
 }

@@ -3,7 +3,6 @@
 #include "agent/metrics/metrics_server.h"
 #include "agent/serve/show.h"
 #include "test/agent/test_pods.h"
-#include <string.h>
 #include <sys/personality.h>
 
 static struct rig r;
@@ -91,8 +90,7 @@ static void test_lacks(enum cgroup_driver driver, const struct lack *l)
 	fake_refused = l->refused;
 	CHECK_EQ(rig_start(&r), 0);
 	CHECK_EQ(r.daemon->host.cg.psi, l->refused == NULL);
-	rig_pod_put(&r, p);
-	rig_run(&r, 15, pods_burn_800);
+	rig_pod_run(&r, p, 15, pods_burn_800);
 	if (!l->unsized[RESOURCE_CPU])
 		CHECK(rig_cpu_milli(&r, app) >= 800);
 	check_shown(l);
@@ -112,7 +110,7 @@ static void test_lacks(enum cgroup_driver driver, const struct lack *l)
 }
 
 /* uname() says 2.6 then. Everything is managed, and the node says it. */
-static void test_untested_kernel(void)
+TEST(untested_kernel)
 {
 	const struct http_request ready = {.path = "/readyz"};
 	struct probe_input probe = {.dry_run = true, .config_valid = true};
@@ -153,8 +151,7 @@ static void test_pages(enum cgroup_driver driver, uint64_t page_bytes)
 	app = rig_container_add(&r, p, "app", 200, original)->unit;
 	app->anon_bytes = 50 * MIB;
 	CHECK_EQ(rig_start(&r), 0);
-	rig_pod_put(&r, p);
-	rig_run(&r, 5, pods_burn_20);
+	rig_pod_run(&r, p, 5, pods_burn_20);
 	writes = fake_limit_writes;
 	rig_run(&r, 10, pods_burn_20);
 	CHECK(fake_limit_writes - writes <= 10);
@@ -171,8 +168,7 @@ static void test_pages(enum cgroup_driver driver, uint64_t page_bytes)
 	app->anon_bytes = 50 * MIB;
 	rig_pods_turn(&r);
 	p->mode = NULL;
-	rig_pod_put(&r, p);
-	rig_run(&r, 600, pods_burn_20);
+	rig_pod_run(&r, p, 600, pods_burn_20);
 	CHECK_EQ(rig_bytes(&r, app, "memory.max"), held);
 	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), held);
 	rig_close(&r);
@@ -187,6 +183,6 @@ int main(void)
 	for (size_t i = 0; i < ARRAY_SIZE(lacking); i++)
 		test_lacks(i % DRIVER_COUNT, &lacking[i]);
 	test_lacks(0, &lacking[1]);
-	test_untested_kernel();
+	check_run();
 	return check_result();
 }

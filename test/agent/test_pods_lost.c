@@ -3,7 +3,6 @@
 #include "agent/pod/pods.h"
 #include "agent/serve/show.h"
 #include "test/agent/test_pods.h"
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -35,34 +34,30 @@ static struct rig_pod *lost_begin(struct rig *r, const char *mode, const char *s
 
 static void list(struct rig *r, struct rig_pod *p)
 {
-	pods_list_begin(&r->daemon->pods);
-	rig_pod_put(r, p);
-	pods_list_end(&r->daemon->pods, true);
+	rig_pod_list(r, p);
 	rig_run(r, 130, pods_burn_20);
 }
 
 /* Off, or not annotated, at the first list; turned on later. */
 static void test_turned_on_later(const char *mode)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct rig_pod *p = lost_begin(&r, mode, NULL);
 
 	list(&r, p);
 	CHECK(r.daemon->records.originals_lost);
 	CHECK_EQ(r.events[EVENT_ORIGINALS_UNKNOWN] >= 1, 1);
 	p->mode = "Auto";
-	rig_pod_put(&r, p);
-	rig_run(&r, 20, pods_burn_800);
+	rig_pod_run(&r, p, 20, pods_burn_800);
 	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_UNMANAGED);
 	CHECK_EQ(r.daemon->records.baselines.count, 0);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 800);
-	rig_close(&r);
 }
 
 /* Off, or no longer annotated, with a status that has the originals: they come back. */
 static void test_is_handed_back(const char *mode)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct rig_pod *p = lost_begin(&r, mode, STATUS);
 
 	list(&r, p);
@@ -74,14 +69,13 @@ static void test_is_handed_back(const char *mode)
 	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), 96 * MIB);
 	CHECK(!r.daemon->records.originals_lost);
 	CHECK_EQ(r.daemon->pods.count, mode != NULL);
-	rig_close(&r);
 }
 
 /* vscaled had lowered the spec: the originals are above it, and count as far as it could be raised.
  */
 static void test_lowered(const char *mode, const char *config, uint64_t cpu, uint64_t memory)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct rig_pod *p;
 
 	rig_open(&r, config);
@@ -99,20 +93,18 @@ static void test_lowered(const char *mode, const char *config, uint64_t cpu, uin
 	CHECK_EQ(r.events[EVENT_ORIGINALS_RECOVERED], 1);
 	CHECK(!r.daemon->records.originals_lost);
 	p->mode = "Off";
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_20);
+	rig_pod_run(&r, p, 10, pods_burn_20);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), cpu);
 	CHECK_EQ(rig_bytes(&r, p->container[0].unit, "memory.max"), memory);
 	CHECK_EQ(rig_cpu_milli(&r, p->level), cpu);
 	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), memory);
-	rig_close(&r);
 }
 
 /* A container without a CPU limit: nothing but the administrator's maximum bounds a forged request.
  */
 static void test_forged_request(const char *config, uint64_t milli)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct rig_pod *p;
 
 	rig_open(&r, config);
@@ -127,51 +119,43 @@ static void test_forged_request(const char *config, uint64_t milli)
 	r.daemon->records.originals_lost = true;
 	list(&r, p);
 	CHECK_EQ(pods_of(&r, "default/web-0/app")->record->request[RESOURCE_CPU], milli);
-	rig_close(&r);
 }
 
 /* The kubelet has not carried out the resize yet: what stands is less than the spec. */
-static void test_level_below_the_spec(void)
+TEST_RIG(level_below_the_spec)
 {
-	struct rig r;
-	struct rig_pod *p = lost_begin(&r, "Auto", STATUS);
+	struct rig_pod *p = lost_begin(r, "Auto", STATUS);
 	struct rig_unit *app = p->container[0].unit;
 
-	rig_put(&r, app, "cpu.max", "20000 100000\n");
-	rig_put(&r, app, "memory.max", "67108864\n");
-	rig_put(&r, p->level, "cpu.max", "50000 100000\n");
-	rig_put(&r, p->level, "memory.max", "100663296\n");
-	list(&r, p);
-	list(&r, p);
-	CHECK_EQ(pods_of(&r, "default/web-0")->control.resource[RESOURCE_CPU].original, 500);
-	CHECK_EQ(pods_of(&r, "default/web-0")->control.resource[RESOURCE_MEMORY].original,
-		 96 * MIB);
-	rig_close(&r);
+	rig_put(r, app, "cpu.max", "20000 100000\n");
+	rig_put(r, app, "memory.max", "67108864\n");
+	rig_put(r, p->level, "cpu.max", "50000 100000\n");
+	rig_put(r, p->level, "memory.max", "100663296\n");
+	list(r, p);
+	list(r, p);
+	CHECK_EQ(pods_of(r, "default/web-0")->control.resource[RESOURCE_CPU].original, 500);
+	CHECK_EQ(pods_of(r, "default/web-0")->control.resource[RESOURCE_MEMORY].original, 96 * MIB);
 }
 
 /* What is gone is not waited for. */
-static void test_gone(bool deleted)
+TEST_RIG_BOTH(gone, deleted)
 {
-	struct rig r;
-	struct rig_pod *p = lost_begin(&r, NULL, NULL);
+	struct rig_pod *p = lost_begin(r, NULL, NULL);
 
-	list(&r, p);
-	CHECK(r.daemon->records.originals_lost);
+	list(r, p);
+	CHECK(r->daemon->records.originals_lost);
 	if (deleted)
-		pods_gone(&r.daemon->pods, p->uid);
-	rig_pod_remove(&r, p);
-	pods_list_begin(&r.daemon->pods);
-	pods_list_end(&r.daemon->pods, true);
-	rig_run(&r, 130, NULL);
+		pods_gone(&r->daemon->pods, p->uid);
+	rig_pod_remove(r, p);
+	rig_pod_list(r, NULL);
+	rig_run(r, 130, NULL);
 	/* One list that lacks it proves nothing. */
-	CHECK_EQ(r.daemon->records.originals_lost, !deleted);
-	rig_run(&r, 600, NULL);
-	CHECK_EQ(pods_want_list(&r.daemon->pods), !deleted);
-	pods_list_begin(&r.daemon->pods);
-	pods_list_end(&r.daemon->pods, true);
-	rig_run(&r, 130, NULL);
-	CHECK(!r.daemon->records.originals_lost);
-	rig_close(&r);
+	CHECK_EQ(r->daemon->records.originals_lost, !deleted);
+	rig_run(r, 600, NULL);
+	CHECK_EQ(pods_want_list(&r->daemon->pods), !deleted);
+	rig_pod_list(r, NULL);
+	rig_run(r, 130, NULL);
+	CHECK(!r->daemon->records.originals_lost);
 }
 
 /* The spec holds a size of ours, and the kubelet has not carried it out when the daemon starts
@@ -179,7 +163,7 @@ static void test_gone(bool deleted)
  * had an answer. */
 static void test_carried_out_after_a_restart(enum cgroup_driver driver, bool another_sent)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct rig_pod *p = pods_begin(&r, driver, "");
 	struct rig_unit *app = p->container[0].unit;
 	const uint64_t over[RESOURCE_COUNT] = {200, 64 * MIB},
@@ -187,8 +171,7 @@ static void test_carried_out_after_a_restart(enum cgroup_driver driver, bool ano
 		       next[RESOURCE_COUNT] = {900, 300 * MIB};
 	struct managed *m;
 
-	rig_pod_put(&r, p);
-	rig_run(&r, 3, pods_burn_20);
+	rig_pod_run(&r, p, 3, pods_burn_20);
 	m = pods_of(&r, "default/web-0/app");
 	for (enum resource i = 0; i < RESOURCE_COUNT; i++) {
 		persist_sent(m, i, sent[i], over[i]);
@@ -202,9 +185,7 @@ static void test_carried_out_after_a_restart(enum cgroup_driver driver, bool ano
 	p->resize_ours = true;
 	memcpy(p->container[0].spec.limit, sent, sizeof sent);
 	CHECK_EQ(rig_start(&r), 0);
-	pods_list_begin(&r.daemon->pods);
-	rig_pod_put(&r, p);
-	pods_list_end(&r.daemon->pods, true);
+	rig_pod_list(&r, p);
 	rig_run(&r, 3, pods_burn_20);
 	CHECK_EQ(rig_cpu_milli(&r, app), 200);
 	rig_pod_realise(&r, p);
@@ -214,57 +195,53 @@ static void test_carried_out_after_a_restart(enum cgroup_driver driver, bool ano
 	CHECK_EQ(m->control.resource[RESOURCE_MEMORY].original, 64 * MIB);
 	CHECK_EQ(persist_original_limit(m, RESOURCE_MEMORY, 0), 64 * MIB);
 	p->mode = NULL;
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_20);
+	rig_pod_run(&r, p, 10, pods_burn_20);
 	CHECK_EQ(rig_cpu_milli(&r, app), 200);
 	CHECK_EQ(rig_bytes(&r, app, "memory.max"), 64 * MIB);
-	rig_close(&r);
 }
 
 /* 80 % of the descriptors are open: what is attached stays so, another container waits. */
-static void test_descriptors_low(void)
+TEST_RIG(descriptors_low)
 {
-	struct rig r;
 	struct rig_pod *other;
 	struct rlimit before, low;
 	struct shown x;
 	int free_fd;
 
-	rig_pod_put(&r, pods_begin(&r, DRIVER_CGROUPFS, ""));
-	rig_run(&r, 5, pods_burn_20);
+	rig_pod_put(r, pods_begin(r, DRIVER_CGROUPFS, ""));
+	rig_run(r, 5, pods_burn_20);
 	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
 	low = before;
 	low.rlim_cur = (rlim_t)fake_open_fds() * 6 / 5;
 	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
-	other = rig_pod_add(&r, DRIVER_CGROUPFS, "web-1");
-	rig_container_add(&r, other, "app", 200, 64 * MIB);
+	other = rig_pod_add(r, DRIVER_CGROUPFS, "web-1");
+	rig_container_add(r, other, "app", 200, 64 * MIB);
 	other->mode = "Auto";
-	rig_pod_put(&r, other);
-	rig_run(&r, 30, pods_burn_20);
-	CHECK(pods_of(&r, "default/web-0/app")->cgroup.cg != NULL);
-	CHECK(pods_of(&r, "default/web-1/app")->cgroup.cg == NULL);
-	x = shown_entry(pods_of(&r, "default/web-1/app"));
+	rig_pod_put(r, other);
+	rig_run(r, 30, pods_burn_20);
+	CHECK(pods_of(r, "default/web-0/app")->cgroup.cg != NULL);
+	CHECK(pods_of(r, "default/web-1/app")->cgroup.cg == NULL);
+	x = shown_entry(pods_of(r, "default/web-1/app"));
 	CHECK_STR(shown_reason_text(&x),
 		  "vscaled has few file descriptors left; raise LimitNOFILE");
-	CHECK_EQ(r.events[EVENT_DESCRIPTORS_LOW], 1);
+	CHECK_EQ(r->events[EVENT_DESCRIPTORS_LOW], 1);
 	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-	rig_run(&r, 90, pods_burn_20);
-	CHECK(pods_of(&r, "default/web-1/app")->cgroup.cg != NULL);
-	CHECK_EQ(managed_state(pods_of(&r, "default/web-1/app")), UNIT_MANAGED);
-	CHECK_EQ(r.events[EVENT_DESCRIPTORS_LOW], 1);
+	rig_run(r, 90, pods_burn_20);
+	CHECK(pods_of(r, "default/web-1/app")->cgroup.cg != NULL);
+	CHECK_EQ(managed_state(pods_of(r, "default/web-1/app")), UNIT_MANAGED);
+	CHECK_EQ(r->events[EVENT_DESCRIPTORS_LOW], 1);
 	/* Without any a pod's folder cannot be read: it is searched again. */
 	free_fd = dup(STDOUT_FILENO);
 	close(free_fd);
 	low.rlim_cur = (rlim_t)free_fd;
 	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
-	r.daemon->pods.items[0]->scan = true;
-	pods_scan(&r.daemon->pods);
-	CHECK(r.daemon->pods.items[0]->scan);
+	r->daemon->pods.items[0]->scan = true;
+	pods_scan(&r->daemon->pods);
+	CHECK(r->daemon->pods.items[0]->scan);
 	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-	rig_close(&r);
 }
 
-int main(void)
+TEST(with_parameters)
 {
 	test_carried_out_after_a_restart(DRIVER_CGROUPFS, false);
 	test_carried_out_after_a_restart(DRIVER_CGROUPFS, true);
@@ -280,9 +257,4 @@ int main(void)
 	test_lowered("Auto", "kubernetes: {maxCpu: 500m, maxMemory: 128Mi}\n", 800, 256 * MIB);
 	test_forged_request("kubernetes: {maxCpu: 2}\n", 2000);
 	test_forged_request("kubernetes: {maxCpu: 50m}\n", 100);
-	test_level_below_the_spec();
-	test_gone(true);
-	test_gone(false);
-	test_descriptors_low();
-	return check_result();
 }

@@ -140,7 +140,7 @@ static uint64_t rss(void)
 	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void allow_files(void)
+TEST(allow_files)
 {
 	struct rlimit limit;
 
@@ -163,7 +163,7 @@ int main(void)
 	uint64_t before, memory, begin, took;
 	int fds;
 
-	allow_files();
+	check_run();
 	rig_open(&r, "");
 	for (unsigned n = 0; n < PODS; n++)
 		put_pod(&r, n);

@@ -3,8 +3,6 @@
  * of a pod, the next daemon-reload would write them below the use: such a pod is not written to. */
 #include "agent/pod/pods.h"
 #include "test/agent/test_pods.h"
-#include <stdlib.h>
-#include <string.h>
 
 static char noted[256];
 static unsigned notes;
@@ -52,7 +50,7 @@ static void load(struct rig *r)
 
 static void test_systemd(const char *mode)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct rig_pod *p = begin(&r, DRIVER_SYSTEMD, mode);
 	struct managed *m;
 
@@ -64,40 +62,33 @@ static void test_systemd(const char *mode)
 	CHECK_EQ(managed_state(m), UNIT_UNMANAGED);
 	CHECK(managed_reason_text(m) != NULL && strstr(managed_reason_text(m), "systemd") != NULL);
 	/* Reported once for the pod, however often it is read. */
-	rig_pod_put(&r, p);
-	rig_run(&r, 30, NULL);
+	rig_pod_run(&r, p, 30, NULL);
 	CHECK_EQ(notes, 1);
 	CHECK(strstr(noted, "/run/systemd") != NULL);
-	rig_close(&r);
 }
 
 /* It is computed for as ever where nothing would be written. */
-static void test_off(void)
+TEST_RIG(off)
 {
-	struct rig r;
-	struct rig_pod *p = begin(&r, DRIVER_SYSTEMD, "Off");
+	struct rig_pod *p = begin(r, DRIVER_SYSTEMD, "Off");
 
-	rig_run(&r, 30, pods_burn_20);
-	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_MANAGED);
+	rig_run(r, 30, pods_burn_20);
+	CHECK_EQ(managed_state(pods_of(r, "default/web-0/app")), UNIT_MANAGED);
 	CHECK_EQ(notes, 0);
 	/* Turned on, and off again. */
 	p->mode = "Auto";
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_800);
-	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
-	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_UNMANAGED);
+	rig_pod_run(r, p, 10, pods_burn_800);
+	CHECK_EQ(rig_cpu_milli(r, p->container[0].unit), 200);
+	CHECK_EQ(managed_state(pods_of(r, "default/web-0/app")), UNIT_UNMANAGED);
 	p->mode = "Off";
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_20);
-	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_MANAGED);
-	rig_close(&r);
+	rig_pod_run(r, p, 10, pods_burn_20);
+	CHECK_EQ(managed_state(pods_of(r, "default/web-0/app")), UNIT_MANAGED);
 }
 
 /* An agent without the socket follows one that had it. The records stay, as with an API server. */
 static void replace_agent(struct rig *r, struct rig_pod *p)
 {
-	rig_stop(r);
-	CHECK_EQ(rig_start(r), 0);
+	rig_restart(r);
 	CHECK_EQ(setenv("KUBERNETES_SERVICE_HOST", "192.0.2.1", 1), 0);
 	notes = 0;
 	restored = 0;
@@ -125,9 +116,9 @@ static void end_with_level(struct rig *r, struct rig_pod *p)
 }
 
 /* The files get the originals, once: the agent is not there to raise a limit that use outgrows. */
-static void test_lowered_before(void)
+TEST(lowered_before)
 {
-	struct rig r;
+	OWN(end) struct rig r;
 	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD,
 				       rig_config("  - match: none.service\n"
 						  "kubernetes: {startupTime: 0s}\n"));
@@ -139,8 +130,7 @@ static void test_lowered_before(void)
 	p->container[1].spec.limit[RESOURCE_MEMORY] = 300 * MIB;
 	rig_pod_realise(&r, p);
 	app->anon_bytes = 50 * MIB;
-	rig_pod_put(&r, p);
-	rig_run(&r, 200, pods_burn_20);
+	rig_pod_run(&r, p, 200, pods_burn_20);
 	CHECK(rig_bytes(&r, app, "memory.max") < 200 * MIB);
 	CHECK(rig_bytes(&r, log, "memory.max") < 200 * MIB);
 	CHECK(rig_bytes(&r, p->level, "memory.max") < 400 * MIB);
@@ -165,18 +155,16 @@ static void test_lowered_before(void)
 	/* It is left alone from then on. */
 	rig_put(&r, app, "memory.max", "419426304\n");
 	rig_put(&r, p->level, "memory.max", "734023680\n");
-	rig_pod_put(&r, p);
-	rig_run(&r, 130, pods_burn_20);
+	rig_pod_run(&r, p, 130, pods_burn_20);
 	CHECK_EQ(rig_bytes(&r, app, "memory.max"), 419426304);
 	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), 734023680);
 	CHECK_EQ(notes, 1);
-	end(&r);
 }
 
 /* The owner has changed the spec since: the record is old. It counts when the pod is taken out. */
-static void test_changed_since(void)
+TEST(changed_since)
 {
-	struct rig r;
+	OWN(end) struct rig r;
 	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
 	uint64_t had = pods_raise_app(&r, p);
 
@@ -186,15 +174,13 @@ static void test_changed_since(void)
 	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_UNMANAGED);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), had);
 	p->mode = NULL;
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_20);
+	rig_pod_run(&r, p, 10, pods_burn_20);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
 	CHECK_EQ(rig_cpu_milli(&r, p->level), 500);
-	end(&r);
 }
 
 /* The record is of its former run: it stays, as the spec may hold values of vscaled. */
-static void test_restarted_since(void)
+TEST(restarted_since)
 {
 	struct rig r;
 	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
@@ -212,7 +198,7 @@ static void test_restarted_since(void)
 }
 
 /* A container that its policy leaves out now does not keep the pod from its originals. */
-static void test_one_off(void)
+TEST(one_off)
 {
 	struct rig r;
 	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
@@ -228,9 +214,9 @@ static void test_one_off(void)
 }
 
 /* Taken out meanwhile: PID 1 keeps its values, which does not keep the others from their files. */
-static void test_taken_out(void)
+TEST(taken_out)
 {
-	struct rig r;
+	OWN(end) struct rig r;
 	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
 
 	pods_raise_app(&r, p);
@@ -241,32 +227,21 @@ static void test_taken_out(void)
 	rig_run(&r, 10, pods_burn_20);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[1].unit), 300);
-	end(&r);
 }
 
 /* There PID 1 holds nothing. */
-static void test_cgroupfs(void)
+TEST_RIG(cgroupfs)
 {
-	struct rig r;
-	struct rig_pod *p = begin(&r, DRIVER_CGROUPFS, "Auto");
+	struct rig_pod *p = begin(r, DRIVER_CGROUPFS, "Auto");
 
-	rig_run(&r, 28, load);
-	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
-	CHECK(rig_bytes(&r, p->container[0].unit, "memory.max") > 64 * MIB);
+	rig_run(r, 28, load);
+	CHECK(rig_cpu_milli(r, p->container[0].unit) >= 800);
+	CHECK(rig_bytes(r, p->container[0].unit, "memory.max") > 64 * MIB);
 	CHECK_EQ(notes, 0);
-	rig_close(&r);
 }
 
-int main(void)
+TEST(with_parameters)
 {
 	test_systemd("Auto");
 	test_systemd("Initial");
-	test_off();
-	test_lowered_before();
-	test_changed_since();
-	test_restarted_since();
-	test_one_off();
-	test_taken_out();
-	test_cgroupfs();
-	return check_result();
 }

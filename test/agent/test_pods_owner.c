@@ -14,14 +14,13 @@ static const struct control_resource *resource(struct rig *r, const char *name, 
 /* `kubectl patch --subresource resize`: the API object, and the kubelet some seconds later. */
 static void test_owner_resizes(enum cgroup_driver driver, bool echo_first)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct rig_pod *p = pods_begin(&r, driver, "");
 	struct rig_container *app = &p->container[0];
 	const struct baseline *b;
 	char key[96];
 
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_800);
+	rig_pod_run(&r, p, 10, pods_burn_800);
 	app->spec.limit[RESOURCE_CPU] = 1500;
 	app->spec.limit[RESOURCE_MEMORY] = 256 * MIB;
 	p->generation++;
@@ -29,8 +28,7 @@ static void test_owner_resizes(enum cgroup_driver driver, bool echo_first)
 		rig_pod_realise(&r, p);
 		rig_run(&r, 1, pods_burn_800);
 	}
-	rig_pod_put(&r, p);
-	rig_run(&r, 3, pods_burn_800);
+	rig_pod_run(&r, p, 3, pods_burn_800);
 	if (!echo_first) {
 		rig_pod_realise(&r, p);
 		rig_run(&r, 1, pods_burn_800);
@@ -53,49 +51,40 @@ static void test_owner_resizes(enum cgroup_driver driver, bool echo_first)
 	CHECK(b != NULL && b->limits.cpu_quota_usec == 180000 && b->limits.mem_max == 288 * MIB);
 	CHECK_EQ(rig_cpu_milli(&r, p->level), 1800);
 	CHECK(!r.below);
-	rig_close(&r);
 }
 
 /* Resized while the daemon was stopped: detected by the record of originals. */
-static void test_resized_meanwhile(bool ratified)
+TEST_RIG_BOTH(resized_meanwhile, ratified)
 {
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	struct rig_pod *p = pods_begin(r, DRIVER_CGROUPFS, "");
 
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_800);
-	persist_ratified(pods_of(&r, "default/web-0/app"), ratified);
-	rig_stop(&r);
+	rig_pod_run(r, p, 10, pods_burn_800);
+	persist_ratified(pods_of(r, "default/web-0/app"), ratified);
+	rig_stop(r);
 	p->container[0].spec.limit[RESOURCE_CPU] = 1500;
 	p->generation++;
-	rig_pod_realise(&r, p);
-	CHECK_EQ(rig_start(&r), 0);
-	rig_pod_put(&r, p);
-	rig_run(&r, 8, pods_burn_800);
-	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, ratified ? 200 : 1500);
-	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 1500);
-	rig_close(&r);
+	rig_pod_realise(r, p);
+	CHECK_EQ(rig_start(r), 0);
+	rig_pod_run(r, p, 8, pods_burn_800);
+	CHECK_EQ(resource(r, "default/web-0/app", RESOURCE_CPU)->original, ratified ? 200 : 1500);
+	CHECK_EQ(rig_cpu_milli(r, p->container[0].unit), 1500);
 }
 
 /* The owner's limit below use is applied as far as use allows. */
-static void test_owner_takes_memory_in_use(void)
+TEST_RIG(owner_takes_memory_in_use)
 {
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	struct rig_pod *p = pods_begin(r, DRIVER_CGROUPFS, "");
 	struct rig_container *app = &p->container[0];
 
 	app->unit->anon_bytes = 50 * MIB;
-	rig_pod_put(&r, p);
-	rig_run(&r, 5, pods_burn_20);
+	rig_pod_run(r, p, 5, pods_burn_20);
 	app->spec.limit[RESOURCE_MEMORY] = 30 * MIB;
 	p->generation++;
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_20);
-	CHECK_EQ(r.kills, 0);
-	CHECK(rig_bytes(&r, app->unit, "memory.max") > 50 * MIB);
-	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_MEMORY)->original, 30 * MIB);
-	CHECK(!r.below);
-	rig_close(&r);
+	rig_pod_run(r, p, 10, pods_burn_20);
+	CHECK_EQ(r->kills, 0);
+	CHECK(rig_bytes(r, app->unit, "memory.max") > 50 * MIB);
+	CHECK_EQ(resource(r, "default/web-0/app", RESOURCE_MEMORY)->original, 30 * MIB);
+	CHECK(!r->below);
 }
 
 /* A report of ours: what was sent, and what the kubelet still has to do. */
@@ -150,39 +139,36 @@ static struct rig_pod *begin_reporting(struct rig *r, enum cgroup_driver driver)
 	return p;
 }
 
-static void test_own_report_comes_back(enum cgroup_driver driver)
+TEST_RIG_DRIVERS(own_report_comes_back)
 {
-	struct rig r;
-	struct rig_pod *p = begin_reporting(&r, driver);
+	struct rig_pod *p = begin_reporting(r, driver);
 	struct rig_container *app = &p->container[0];
 	uint64_t had;
 
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_800);
-	had = rig_cpu_milli(&r, app->unit);
+	rig_pod_run(r, p, 10, pods_burn_800);
+	had = rig_cpu_milli(r, app->unit);
 	reported.milli = app->spec.limit[RESOURCE_CPU] = had;
 	reported.pending = true;
 	p->generation++;
-	rig_pod_put(&r, p);
+	rig_pod_put(r, p);
 	/* The runtime's first call still carries the old values; more than three would be one too
 	 * many if they counted. */
 	for (int i = 0; i < 5; i++) {
-		rig_put(&r, app->unit, "cpu.max", "20000 100000\n");
-		rig_put(&r, p->level, "cpu.max", "50000 100000\n");
-		rig_run(&r, 2, pods_burn_800);
-		CHECK(rig_cpu_milli(&r, app->unit) >= had);
+		rig_put(r, app->unit, "cpu.max", "20000 100000\n");
+		rig_put(r, p->level, "cpu.max", "50000 100000\n");
+		rig_run(r, 2, pods_burn_800);
+		CHECK(rig_cpu_milli(r, app->unit) >= had);
 	}
-	rig_pod_realise(&r, p);
+	rig_pod_realise(r, p);
 	reported.pending = false;
-	rig_run(&r, 5, pods_burn_800);
-	CHECK(rig_cpu_milli(&r, app->unit) >= had);
-	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, 200);
-	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 0);
-	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED], 0);
-	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 0);
-	CHECK_EQ(managed_state(pods_of(&r, "default/web-0/app")), UNIT_MANAGED);
-	CHECK(!r.below);
-	rig_close(&r);
+	rig_run(r, 5, pods_burn_800);
+	CHECK(rig_cpu_milli(r, app->unit) >= had);
+	CHECK_EQ(resource(r, "default/web-0/app", RESOURCE_CPU)->original, 200);
+	CHECK_EQ(r->events[EVENT_DRIFT_ADOPTED], 0);
+	CHECK_EQ(r->events[EVENT_DRIFT_REASSERTED], 0);
+	CHECK_EQ(r->events[EVENT_DRIFT_GAVE_WAY], 0);
+	CHECK_EQ(managed_state(pods_of(r, "default/web-0/app")), UNIT_MANAGED);
+	CHECK(!r->below);
 }
 
 static void set_memory(struct rig *r, struct rig_pod *p, uint64_t bytes)
@@ -196,10 +182,9 @@ static void set_memory(struct rig *r, struct rig_pod *p, uint64_t bytes)
 
 /* The owner lowers the memory of a Guaranteed pod, and headroom of ours answers that before the
  * value is adopted: the owner's limit and request are the originals, and nothing of ours. */
-static void test_lead_before_adoption(void)
+TEST_RIG(lead_before_adoption)
 {
-	struct rig r;
-	struct rig_pod *p = begin_reporting(&r, DRIVER_CGROUPFS);
+	struct rig_pod *p = begin_reporting(r, DRIVER_CGROUPFS);
 	const struct baseline *b;
 	char key[96];
 
@@ -208,167 +193,145 @@ static void test_lead_before_adoption(void)
 		memcpy(p->container[i].spec.request, p->container[i].spec.limit,
 		       sizeof p->container[i].spec.request);
 	p->container[0].unit->anon_bytes = 40 * MIB;
-	rig_pod_put(&r, p);
-	rig_run(&r, 5, pods_burn_20);
-	set_memory(&r, p, 48 * MIB);
-	rig_run(&r, 1, pods_burn_20);
+	rig_pod_run(r, p, 5, pods_burn_20);
+	set_memory(r, p, 48 * MIB);
+	rig_run(r, 1, pods_burn_20);
 	reported.bytes = 100 * MIB;
-	set_memory(&r, p, reported.bytes);
-	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 0);
-	rig_run(&r, 8, pods_burn_20);
-	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 1);
-	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_MEMORY)->original, 48 * MIB);
+	set_memory(r, p, reported.bytes);
+	CHECK_EQ(r->events[EVENT_DRIFT_ADOPTED], 0);
+	rig_run(r, 8, pods_burn_20);
+	CHECK_EQ(r->events[EVENT_DRIFT_ADOPTED], 1);
+	CHECK_EQ(resource(r, "default/web-0/app", RESOURCE_MEMORY)->original, 48 * MIB);
 	snprintf(key, sizeof key, "pod:%s/app", p->uid);
-	b = baseline_find(&r.daemon->records.baselines, key);
+	b = baseline_find(&r->daemon->records.baselines, key);
 	CHECK(b != NULL && b->limits.mem_max == 48 * MIB);
 	CHECK_EQ(b != NULL ? b->request[RESOURCE_MEMORY] : 0, 48 * MIB);
 	CHECK_EQ(b != NULL ? b->request[RESOURCE_CPU] : 0, 200);
-	CHECK_EQ(pods_of(&r, "default/web-0/app")->control.pod.resource[RESOURCE_MEMORY].request,
+	CHECK_EQ(pods_of(r, "default/web-0/app")->control.pod.resource[RESOURCE_MEMORY].request,
 		 48 * MIB);
-	rig_close(&r);
 }
 
 /* A lower limit that vscaled sent is stored late, over a higher one that the kubelet has: growth is
  * held below it until the kubelet reports what it has. */
-static void test_lower_limit_of_ours(void)
+TEST_RIG(lower_limit_of_ours)
 {
-	struct rig r;
-	struct rig_pod *p = begin_reporting(&r, DRIVER_CGROUPFS);
+	struct rig_pod *p = begin_reporting(r, DRIVER_CGROUPFS);
 	const struct control *c;
 	struct kube_pod *s;
 
 	p->container[0].unit->anon_bytes = 50 * MIB;
-	rig_pod_put(&r, p);
-	rig_run(&r, 5, pods_burn_20);
-	c = &pods_of(&r, "default/web-0/app")->control;
+	rig_pod_run(r, p, 5, pods_burn_20);
+	c = &pods_of(r, "default/web-0/app")->control;
 	reported.bytes = 120 * MIB;
-	set_memory(&r, p, reported.bytes);
-	rig_run(&r, 5, pods_burn_20);
+	set_memory(r, p, reported.bytes);
+	rig_run(r, 5, pods_burn_20);
 	CHECK_EQ(c->pod.replay_mem_bytes, 0);
 	reported.bytes = p->container[0].spec.limit[RESOURCE_MEMORY] = 80 * MIB;
 	p->generation++;
-	s = rig_pod_spec(&r, p);
+	s = rig_pod_spec(r, p);
 	s->containers[0].status.limit[RESOURCE_MEMORY] = 120 * MIB;
-	pods_put(&r.daemon->pods, s);
+	pods_put(&r->daemon->pods, s);
 	CHECK_EQ(c->pod.replay_mem_bytes, 80 * MIB);
 	reported.bytes = 140 * MIB;
-	set_memory(&r, p, reported.bytes);
+	set_memory(r, p, reported.bytes);
 	CHECK_EQ(c->pod.replay_mem_bytes, 0);
-	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 0);
-	rig_close(&r);
+	CHECK_EQ(r->events[EVENT_DRIFT_ADOPTED], 0);
 }
 
 /* The owner's new limit is what vscaled has written already, so that the kubelet's status has it
  * before the runtime's update, which brings the old memory limit, has ended: growth is held until
  * the kubelet says that no resize is in progress. */
-static void test_owner_value_written_before(void)
+TEST_RIG(owner_value_written_before)
 {
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	struct rig_pod *p = pods_begin(r, DRIVER_CGROUPFS, "");
 	const struct control *c;
 	struct kube_pod *s;
 
-	rig_pod_put(&r, p);
-	rig_run(&r, 5, pods_burn_20);
-	c = &pods_of(&r, "default/web-0/app")->control;
+	rig_pod_run(r, p, 5, pods_burn_20);
+	c = &pods_of(r, "default/web-0/app")->control;
 	CHECK_EQ(c->pod.replay_mem_bytes, 0);
 	p->container[0].spec.limit[RESOURCE_CPU] = 320;
 	p->generation++;
-	s = rig_pod_spec(&r, p);
+	s = rig_pod_spec(r, p);
 	s->containers[0].status.limit[RESOURCE_CPU] = 200;
-	pods_put(&r.daemon->pods, s);
+	pods_put(&r->daemon->pods, s);
 	CHECK_EQ(c->pod.replay_mem_bytes, 64 * MIB);
 	CHECK(c->pod.replay_due);
-	s = rig_pod_spec(&r, p);
+	s = rig_pod_spec(r, p);
 	s->progress = RESIZE_IN_PROGRESS;
-	pods_put(&r.daemon->pods, s);
+	pods_put(&r->daemon->pods, s);
 	CHECK_EQ(c->pod.replay_mem_bytes, 64 * MIB);
-	pods_put(&r.daemon->pods, rig_pod_spec(&r, p));
+	pods_put(&r->daemon->pods, rig_pod_spec(r, p));
 	CHECK_EQ(c->pod.replay_mem_bytes, 0);
-	rig_close(&r);
 }
 
 /* Values that the runtime has recorded are not counted, however often it writes them. */
-static void test_runtime_replays(enum cgroup_driver driver)
+TEST_RIG_DRIVERS(runtime_replays)
 {
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, driver, "");
+	struct rig_pod *p = pods_begin(r, driver, "");
 	struct rig_container *app = &p->container[0];
 	uint64_t had;
 
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_800);
-	had = rig_cpu_milli(&r, app->unit);
+	rig_pod_run(r, p, 10, pods_burn_800);
+	had = rig_cpu_milli(r, app->unit);
 	for (int i = 0; i < 6; i++) {
 		if (driver == DRIVER_SYSTEMD)
 			app->unit->props.cpu_quota_per_sec_usec = 200 * USEC_PER_MSEC;
-		rig_put(&r, app->unit, "cpu.max", "20000 100000\n");
-		rig_run(&r, 6, pods_burn_800);
-		CHECK(rig_cpu_milli(&r, app->unit) >= had);
+		rig_put(r, app->unit, "cpu.max", "20000 100000\n");
+		rig_run(r, 6, pods_burn_800);
+		CHECK(rig_cpu_milli(r, app->unit) >= had);
 	}
-	CHECK_EQ(r.events[EVENT_DRIFT_GAVE_WAY], 0);
-	CHECK_EQ(r.events[EVENT_DRIFT_ADOPTED], 0);
-	rig_close(&r);
+	CHECK_EQ(r->events[EVENT_DRIFT_GAVE_WAY], 0);
+	CHECK_EQ(r->events[EVENT_DRIFT_ADOPTED], 0);
 }
 
-static void test_name_comes_again(enum cgroup_driver driver)
+TEST_RIG_DRIVERS(name_comes_again)
 {
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, driver, ""), *next;
+	struct rig_pod *p = pods_begin(r, driver, ""), *next;
 
 	p->started_long_ago = true;
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_800);
-	rig_pod_remove(&r, p);
+	rig_pod_run(r, p, 10, pods_burn_800);
+	rig_pod_remove(r, p);
 	p->count = 0;
-	next = rig_pod_add(&r, driver, "web-0");
+	next = rig_pod_add(r, driver, "web-0");
 	next->mode = "Auto";
-	rig_container_add(&r, next, "app", 100, 128 * MIB);
+	rig_container_add(r, next, "app", 100, 128 * MIB);
 	/* The end of the old one was missed. */
-	rig_pod_put(&r, next);
-	CHECK_EQ(r.daemon->pods.count, 1);
-	CHECK_STR(pods_of(&r, "default/web-0/app")->cgroup.path, next->container[0].unit->cgroup);
-	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, 100);
-	CHECK(pods_of(&r, "default/web-0/app")->control.history.samples > 0);
-	for (size_t i = 0; i < r.daemon->records.baselines.count; i++)
-		CHECK(strstr(r.daemon->records.baselines.items[i].key, p->uid) == NULL);
-	pods_gone(&r.daemon->pods, p->uid);
-	CHECK_EQ(r.daemon->pods.count, 1);
-	rig_run(&r, 5, pods_burn_800);
-	CHECK(rig_cpu_milli(&r, next->container[0].unit) > 100);
-	rig_close(&r);
+	rig_pod_put(r, next);
+	CHECK_EQ(r->daemon->pods.count, 1);
+	CHECK_STR(pods_of(r, "default/web-0/app")->cgroup.path, next->container[0].unit->cgroup);
+	CHECK_EQ(resource(r, "default/web-0/app", RESOURCE_CPU)->original, 100);
+	CHECK(pods_of(r, "default/web-0/app")->control.history.samples > 0);
+	for (size_t i = 0; i < r->daemon->records.baselines.count; i++)
+		CHECK(strstr(r->daemon->records.baselines.items[i].key, p->uid) == NULL);
+	pods_gone(&r->daemon->pods, p->uid);
+	CHECK_EQ(r->daemon->pods.count, 1);
+	rig_run(r, 5, pods_burn_800);
+	CHECK(rig_cpu_milli(r, next->container[0].unit) > 100);
 }
 
-static void test_daemon_comes_back(enum cgroup_driver driver)
+TEST_RIG_DRIVERS(daemon_comes_back)
 {
-	struct rig r;
-	struct rig_pod *p = pods_begin(&r, driver, "");
+	struct rig_pod *p = pods_begin(r, driver, "");
 	uint64_t had, samples;
 
-	rig_pod_put(&r, p);
-	rig_run(&r, 60, pods_burn_800);
-	had = rig_cpu_milli(&r, p->container[0].unit);
-	samples = pods_of(&r, "default/web-0/app")->control.history.samples;
-	rig_stop(&r);
-	CHECK_EQ(rig_start(&r), 0);
-	pods_list_begin(&r.daemon->pods);
-	rig_pod_put(&r, p);
-	pods_list_end(&r.daemon->pods, true);
-	rig_run(&r, 5, pods_burn_800);
-	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), had);
-	CHECK_EQ(resource(&r, "default/web-0/app", RESOURCE_CPU)->original, 200);
-	CHECK(pods_of(&r, "default/web-0/app")->control.history.samples >= samples);
-	CHECK(!r.below);
+	rig_pod_run(r, p, 60, pods_burn_800);
+	had = rig_cpu_milli(r, p->container[0].unit);
+	samples = pods_of(r, "default/web-0/app")->control.history.samples;
+	rig_restart(r);
+	rig_pod_list(r, p);
+	rig_run(r, 5, pods_burn_800);
+	CHECK_EQ(rig_cpu_milli(r, p->container[0].unit), had);
+	CHECK_EQ(resource(r, "default/web-0/app", RESOURCE_CPU)->original, 200);
+	CHECK(pods_of(r, "default/web-0/app")->control.history.samples >= samples);
+	CHECK(!r->below);
 	/* And once more, with the annotation gone meanwhile: handed back from the record. */
-	rig_stop(&r);
-	CHECK_EQ(rig_start(&r), 0);
+	rig_restart(r);
 	p->mode = NULL;
-	rig_pod_put(&r, p);
-	rig_run(&r, 5, pods_burn_20);
-	pods_check_originals(&r, p);
-	CHECK_EQ(r.daemon->pods.count, 0);
-	CHECK_EQ(r.daemon->records.baselines.count, 0);
-	rig_close(&r);
+	rig_pod_run(r, p, 5, pods_burn_20);
+	pods_check_originals(r, p);
+	CHECK_EQ(r->daemon->pods.count, 0);
+	CHECK_EQ(r->daemon->records.baselines.count, 0);
 }
 
 static void burn_less_or_more(struct rig *r, uint64_t milli)
@@ -410,7 +373,7 @@ static void check_as_spec(struct rig *r)
  * second daemon finds no records, and a status annotation. */
 static void test_least_quota(enum cgroup_driver driver, usec_t period, bool lost)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct rig_pod *p;
 	struct rig_container *app, *log;
 	char file[96], text[32];
@@ -423,8 +386,7 @@ static void test_least_quota(enum cgroup_driver driver, usec_t period, bool lost
 	app->spec.request[RESOURCE_CPU] = log->spec.request[RESOURCE_CPU] = 2;
 	p->mode = "Auto";
 	CHECK_EQ(rig_start(&r), 0);
-	rig_pod_put(&r, p);
-	rig_run(&r, 5, burn_1);
+	rig_pod_run(&r, p, 5, burn_1);
 	check_as_spec(&r);
 	/* The static CPU manager and others' resizes replay what is on record. */
 	for (int i = 0; i < 5; i++) {
@@ -444,8 +406,7 @@ static void test_least_quota(enum cgroup_driver driver, usec_t period, bool lost
 	}
 	CHECK_EQ(rig_start(&r), 0);
 	r.daemon->records.originals_lost = lost;
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, burn_700);
+	rig_pod_run(&r, p, 10, burn_700);
 	check_as_spec(&r);
 	/* Its successor is found before the API server reports it. */
 	rig_container_stop(&r, log);
@@ -455,8 +416,7 @@ static void test_least_quota(enum cgroup_driver driver, usec_t period, bool lost
 	CHECK(pods_of(&r, "default/web-0/log")->cgroup.cg != NULL);
 	log->reported = true;
 	p->mode = NULL;
-	rig_pod_put(&r, p);
-	rig_run(&r, 20, burn_1);
+	rig_pod_run(&r, p, 20, burn_1);
 	CHECK_EQ(r.daemon->tally.reverted[WRITER_UNKNOWN], 0);
 	snprintf(text, sizeof text, "1000 %llu\n", (unsigned long long)period);
 	for (size_t i = 0; i < p->count; i++) {
@@ -467,7 +427,6 @@ static void test_least_quota(enum cgroup_driver driver, usec_t period, bool lost
 	}
 	if (driver == DRIVER_SYSTEMD)
 		CHECK_EQ(app->unit->props.cpu_quota_per_sec_usec, 1000 * USEC_PER_SEC / period);
-	rig_close(&r);
 }
 
 /* Periods that a whole percent of a CPU is no whole number of microseconds of. What stood is handed
@@ -477,7 +436,7 @@ static void test_odd_period(enum cgroup_driver driver, usec_t period, uint64_t m
 	char path[RIG_PATH_MAX], stood[32], now[32];
 	struct rig_container *app;
 	struct rig_pod *p;
-	struct rig r;
+	OWN(rig_close) struct rig r;
 
 	rig_open(&r, "");
 	r.cfs_period = period;
@@ -487,27 +446,22 @@ static void test_odd_period(enum cgroup_driver driver, usec_t period, uint64_t m
 	CHECK_EQ(rig_start(&r), 0);
 	snprintf(path, sizeof path, "%s/cpu.max", app->unit->cgroup);
 	fake_get(&r.tree, path, stood, sizeof stood);
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, burn_1);
+	rig_pod_run(&r, p, 10, burn_1);
 	rig_run(&r, 10, burn_700);
 	CHECK(rig_cpu_milli(&r, app->unit) >= 600);
 	if (milli == 15) {
-		rig_stop(&r);
-		CHECK_EQ(rig_start(&r), 0);
-		rig_pod_put(&r, p);
-		rig_run(&r, 5, burn_700);
+		rig_restart(&r);
+		rig_pod_run(&r, p, 5, burn_700);
 	}
 	p->mode = NULL;
-	rig_pod_put(&r, p);
-	rig_run(&r, 20, burn_1);
+	rig_pod_run(&r, p, 20, burn_1);
 	CHECK_STR(fake_get(&r.tree, path, now, sizeof now), stood);
 	CHECK_EQ(r.events[EVENT_DRIFT_REASSERTED] + r.events[EVENT_DRIFT_ADOPTED] +
 			 r.events[EVENT_DRIFT_GAVE_WAY],
 		 0);
-	rig_close(&r);
 }
 
-static void test_odd_periods(void)
+TEST(odd_periods)
 {
 	static const usec_t periods[] = {3000, 15000, 33000};
 	static const uint64_t millis[] = {5, 15, 100, 333};
@@ -516,25 +470,13 @@ static void test_odd_periods(void)
 		test_odd_period(i % DRIVER_COUNT, periods[i / 8], millis[i / 2 % 4]);
 }
 
-int main(void)
+TEST(with_parameters)
 {
-	test_odd_periods();
 	for (int i = 0; i < 8; i++)
 		test_least_quota(i & 1 ? DRIVER_SYSTEMD : DRIVER_CGROUPFS,
 				 i & 2 ? 5000 : CPU_PERIOD_DEFAULT_USEC, i & 4);
 	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
 		test_owner_resizes(driver, false);
 		test_owner_resizes(driver, true);
-		test_own_report_comes_back(driver);
-		test_runtime_replays(driver);
-		test_name_comes_again(driver);
-		test_daemon_comes_back(driver);
 	}
-	test_owner_takes_memory_in_use();
-	test_resized_meanwhile(false);
-	test_resized_meanwhile(true);
-	test_lead_before_adoption();
-	test_lower_limit_of_ours();
-	test_owner_value_written_before();
-	return check_result();
 }

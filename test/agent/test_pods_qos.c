@@ -13,17 +13,10 @@ static const enum cgroup_driver drivers[] = {DRIVER_CGROUPFS, DRIVER_SYSTEMD};
 
 static struct rig_pod *begin(struct rig *r, enum rig_memory_qos mode, enum cgroup_driver driver)
 {
-	struct rig_pod *p;
-
 	rig_open(r, "");
 	r->memory_qos = mode;
 	r->qos_permille = 900;
-	p = rig_pod_add(r, driver, "web-0");
-	rig_container_add(r, p, "app", 200, 64 * MIB);
-	rig_container_add(r, p, "log", 300, 32 * MIB);
-	p->mode = "Auto";
-	CHECK_EQ(rig_start(r), 0);
-	return p;
+	return pods_start(r, driver);
 }
 
 static uint64_t high(struct rig *r)
@@ -72,7 +65,7 @@ static void update(struct rig *r)
 
 static void test_brake_stays(enum rig_memory_qos mode, enum cgroup_driver driver)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct rig_pod *p = begin(&r, mode, driver);
 
 	p->container[0].unit->anon_bytes = 53 * MIB;
@@ -91,7 +84,6 @@ static void test_brake_stays(enum rig_memory_qos mode, enum cgroup_driver driver
 	p->container[0].unit->anon_bytes = 20 * MIB;
 	rig_run(&r, 30, pods_burn_20);
 	CHECK_EQ(high(&r), mode == RIG_QOS_FACTOR ? formula(&r, 64 * MIB) : LIMIT_MAX);
-	rig_close(&r);
 }
 
 static void grow_2(struct rig *r)
@@ -103,7 +95,7 @@ static void grow_2(struct rig *r)
 /* Above a raised limit memory.high is what the kubelet writes for that limit. */
 static void test_formula(enum cgroup_driver driver)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct rig_pod *p = begin(&r, RIG_QOS_FACTOR, driver);
 	struct rig_unit *app = p->container[0].unit;
 	uint64_t max;
@@ -123,70 +115,61 @@ static void test_formula(enum cgroup_driver driver)
 	}
 	check_untold(&r);
 	CHECK_EQ(r.kills, 0);
-	rig_close(&r);
 }
 
 /* The kubelet is started with a factor, with another one, and without. */
-static void test_factor_changes(void)
+TEST_RIG(factor_changes)
 {
-	struct rig r;
-	struct rig_pod *p = begin(&r, RIG_QOS_OFF, DRIVER_CGROUPFS);
+	struct rig_pod *p = begin(r, RIG_QOS_OFF, DRIVER_CGROUPFS);
 	const struct control *c;
 	uint64_t request = p->container[0].spec.request[RESOURCE_MEMORY];
 	uint64_t half = request + (64 * MIB - request) / 2;
 
-	pods_raise_app(&r, p);
-	c = &pods_of(&r, "default/web-0/app")->control;
-	r.memory_qos = RIG_QOS_FACTOR;
-	update(&r);
-	rig_run(&r, KUBELET_EVERY_SEC, pods_burn_20);
-	CHECK_EQ(high(&r), formula(&r, 64 * MIB));
-	CHECK_EQ(c->original.mem_high, formula(&r, 64 * MIB));
-	r.qos_permille = 500;
-	update(&r);
-	rig_run(&r, KUBELET_EVERY_SEC, pods_burn_20);
-	CHECK_EQ(high(&r), half);
+	pods_raise_app(r, p);
+	c = &pods_of(r, "default/web-0/app")->control;
+	r->memory_qos = RIG_QOS_FACTOR;
+	update(r);
+	rig_run(r, KUBELET_EVERY_SEC, pods_burn_20);
+	CHECK_EQ(high(r), formula(r, 64 * MIB));
+	CHECK_EQ(c->original.mem_high, formula(r, 64 * MIB));
+	r->qos_permille = 500;
+	update(r);
+	rig_run(r, KUBELET_EVERY_SEC, pods_burn_20);
+	CHECK_EQ(high(r), half);
 	CHECK_EQ(c->original.mem_high, half);
-	r.memory_qos = RIG_QOS_OFF;
-	update(&r);
-	rig_run(&r, KUBELET_EVERY_SEC, pods_burn_20);
-	CHECK_EQ(high(&r), LIMIT_MAX);
+	r->memory_qos = RIG_QOS_OFF;
+	update(r);
+	rig_run(r, KUBELET_EVERY_SEC, pods_burn_20);
+	CHECK_EQ(high(r), LIMIT_MAX);
 	CHECK_EQ(c->original.mem_high, LIMIT_MAX);
-	check_untold(&r);
-	rig_close(&r);
+	check_untold(r);
 }
 
 /* The owner's new limit is adopted before the kubelet has carried it out. */
-static void test_owner_resizes(void)
+TEST_RIG(owner_resizes)
 {
-	struct rig r;
-	struct rig_pod *p = begin(&r, RIG_QOS_FACTOR, DRIVER_CGROUPFS);
+	struct rig_pod *p = begin(r, RIG_QOS_FACTOR, DRIVER_CGROUPFS);
 	const struct control *c;
 
-	pods_raise_app(&r, p);
-	c = &pods_of(&r, "default/web-0/app")->control;
+	pods_raise_app(r, p);
+	c = &pods_of(r, "default/web-0/app")->control;
 	p->container[0].spec.limit[RESOURCE_MEMORY] = 256 * MIB;
 	p->generation++;
-	rig_pod_put(&r, p);
-	rig_run(&r, 10, pods_burn_20);
+	rig_pod_run(r, p, 10, pods_burn_20);
 	CHECK_EQ(c->original.mem_max, 256 * MIB);
-	CHECK_EQ(c->original.mem_high, formula(&r, 256 * MIB));
-	CHECK_EQ(high(&r), formula(&r, 256 * MIB));
-	rig_pod_realise(&r, p);
-	rig_run(&r, 10, pods_burn_20);
-	CHECK_EQ(c->original.mem_high, formula(&r, 256 * MIB));
-	CHECK_EQ(high(&r), formula(&r, 256 * MIB));
-	rig_close(&r);
+	CHECK_EQ(c->original.mem_high, formula(r, 256 * MIB));
+	CHECK_EQ(high(r), formula(r, 256 * MIB));
+	rig_pod_realise(r, p);
+	rig_run(r, 10, pods_burn_20);
+	CHECK_EQ(c->original.mem_high, formula(r, 256 * MIB));
+	CHECK_EQ(high(r), formula(r, 256 * MIB));
 }
 
-int main(void)
+TEST(with_parameters)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
 		for (size_t k = 0; k < ARRAY_SIZE(drivers); k++)
 			test_brake_stays(modes[i], drivers[k]);
 	for (size_t k = 0; k < ARRAY_SIZE(drivers); k++)
 		test_formula(drivers[k]);
-	test_factor_changes();
-	test_owner_resizes();
-	return check_result();
 }

@@ -12,9 +12,8 @@ static struct history_record stored(struct rig *r)
 {
 	struct history_record rec = {0};
 
-	CHECK_EQ(history_store_get(&r->daemon->units.records->histories, HISTORY_KEY,
-				   &tuning_default.history, &rec),
-		 0);
+	CHECK_OK(history_store_get(&r->daemon->units.records->histories, HISTORY_KEY,
+				   &tuning_default.history, &rec));
 	return rec;
 }
 
@@ -54,68 +53,61 @@ static void write_totals(struct rig *r, uint64_t usage_usec, uint64_t peak)
 }
 
 /* Two seconds, and no sample: CPU and the highest memory of all of them. */
-static void test_between_samples(enum cgroup_driver driver)
+TEST_RIG_DRIVERS(between_samples)
 {
 	struct history_record rec;
-	struct rig r;
 
-	job(&r, driver);
-	write_totals(&r, 300 * USEC_PER_MSEC, 40 * MIB);
-	managed_read_totals(pods_of(&r, KEY));
-	r.boot += 2 * USEC_PER_SEC;
-	r.real += 2 * USEC_PER_SEC;
-	CHECK_EQ(pods_of(&r, KEY)->control.history.samples, 0);
-	end_job(&r);
-	rec = stored(&r);
+	job(r, driver);
+	write_totals(r, 300 * USEC_PER_MSEC, 40 * MIB);
+	managed_read_totals(pods_of(r, KEY));
+	r->boot += 2 * USEC_PER_SEC;
+	r->real += 2 * USEC_PER_SEC;
+	CHECK_EQ(pods_of(r, KEY)->control.history.samples, 0);
+	end_job(r);
+	rec = stored(r);
 	CHECK_EQ(rec.history.samples, 1);
 	CHECK(rec.history.observed_usec[RESOURCE_CPU] >= 2 * USEC_PER_SEC &&
 	      rec.history.observed_usec[RESOURCE_CPU] <= 4 * USEC_PER_SEC);
 	CHECK(histogram_percentile(&rec.history.cpu, 0.9) >= 0.075);
 	CHECK(histogram_percentile(&rec.history.memory, 0.9) >= 30.0 * MIB);
 	history_record_drop(&rec);
-	rig_close(&r);
 }
 
 /* Start-up is all there is of a run of 20 s: its age counts once. */
-static void test_within_startup(void)
+TEST_RIG(within_startup)
 {
 	struct history_record rec;
-	struct rig r;
 
-	job(&r, DRIVER_CGROUPFS);
-	rig_run(&r, 20, pods_burn_800);
-	CHECK(histogram_empty(&pods_of(&r, KEY)->control.history.cpu));
-	end_job(&r);
-	rec = stored(&r);
+	job(r, DRIVER_CGROUPFS);
+	rig_run(r, 20, pods_burn_800);
+	CHECK(histogram_empty(&pods_of(r, KEY)->control.history.cpu));
+	end_job(r);
+	rec = stored(r);
 	CHECK(histogram_percentile(&rec.history.cpu, 0.99) >= 0.2);
 	CHECK(rec.history.observed_usec[RESOURCE_CPU] >= 18 * USEC_PER_SEC &&
 	      rec.history.observed_usec[RESOURCE_CPU] <= 24 * USEC_PER_SEC);
 	history_record_drop(&rec);
-	rig_close(&r);
 }
 
 /* The API server reports the kill after the cgroup was removed, and no sample was taken. */
-static void test_killed_unsampled(enum cgroup_driver driver)
+TEST_RIG_DRIVERS(killed_unsampled)
 {
 	struct rig_container *app;
 	struct history_record rec;
-	struct rig r;
 
-	job(&r, driver);
-	app = &r.pod[0].container[0];
-	end_job(&r);
+	job(r, driver);
+	app = &r->pod[0].container[0];
+	end_job(r);
 	app->oom_run = 1;
-	rig_pod_put(&r, &r.pod[0]);
-	rec = stored(&r);
+	rig_pod_put(r, &r->pod[0]);
+	rec = stored(r);
 	CHECK(rec.history.window_oom >= 64 * MIB);
 	history_record_drop(&rec);
 	/* And the daemon after this one knows it. */
-	rig_stop(&r);
-	CHECK_EQ(rig_start(&r), 0);
-	rec = stored(&r);
+	rig_restart(r);
+	rec = stored(r);
 	CHECK(rec.history.window_oom >= 64 * MIB);
 	history_record_drop(&rec);
-	rig_close(&r);
 }
 
 static struct recommendation recommended(struct rig *r, const char *name)
@@ -139,31 +131,28 @@ static struct rig_pod *next_pod(struct rig *r, const char *name)
 }
 
 /* A restart of the daemon and a new ReplicaSet: the numbers are the same to the byte. */
-static void test_nothing_lost(void)
+TEST_RIG(nothing_lost)
 {
 	struct recommendation before, after;
 	struct rig_pod *p;
-	struct rig r;
 
-	p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	p = pods_begin(r, DRIVER_CGROUPFS, "");
 	p->workload = "web";
-	rig_pod_put(&r, p);
+	rig_pod_put(r, p);
 	p->container[0].unit->anon_bytes = 30 * MIB;
-	rig_run(&r, 600, pods_burn_800);
-	before = recommended(&r, "default/web-0/app");
+	rig_run(r, 600, pods_burn_800);
+	before = recommended(r, "default/web-0/app");
 	CHECK(before.resource[RESOURCE_CPU].peak > 0 && before.resource[RESOURCE_MEMORY].peak > 0);
-	rig_stop(&r);
-	CHECK_EQ(rig_start(&r), 0);
-	rig_pod_put(&r, p);
-	after = recommended(&r, "default/web-0/app");
+	rig_restart(r);
+	rig_pod_put(r, p);
+	after = recommended(r, "default/web-0/app");
 	CHECK(memcmp(&before, &after, sizeof before) == 0);
 	/* The old pod goes, then the new one comes. */
-	rig_pod_remove(&r, p);
-	pods_gone(&r.daemon->pods, p->uid);
-	next_pod(&r, "web-1");
-	after = recommended(&r, "default/web-1/app");
+	rig_pod_remove(r, p);
+	pods_gone(&r->daemon->pods, p->uid);
+	next_pod(r, "web-1");
+	after = recommended(r, "default/web-1/app");
 	CHECK(memcmp(&before, &after, sizeof before) == 0);
-	rig_close(&r);
 }
 
 static uint64_t samples_of(struct rig *r, const char *pod, const char *kind)
@@ -185,23 +174,20 @@ static uint64_t samples_of(struct rig *r, const char *pod, const char *kind)
 }
 
 /* A CronJob and a Deployment of one name: neither begins with what the other one needs. */
-static void test_kinds(void)
+TEST_RIG(kinds)
 {
 	struct rig_pod *p;
-	struct rig r;
 
-	p = pods_begin(&r, DRIVER_CGROUPFS, "");
+	p = pods_begin(r, DRIVER_CGROUPFS, "");
 	p->workload = "api";
 	p->owner = "CronJob";
-	rig_pod_put(&r, p);
-	rig_run(&r, 300, pods_burn_800);
-	CHECK_EQ(samples_of(&r, "api-7f9c-a", "Deployment"), 0);
-	CHECK(samples_of(&r, "api-2940-b", "CronJob") > 0);
-	rig_pod_remove(&r, p);
-	pods_gone(&r.daemon->pods, p->uid);
-	CHECK_EQ(samples_of(&r, "api-7f9c-c", "Deployment"), 0);
-	CHECK(samples_of(&r, "api-2940-d", "CronJob") > 0);
-	rig_close(&r);
+	rig_pod_run(r, p, 300, pods_burn_800);
+	CHECK_EQ(samples_of(r, "api-7f9c-a", "Deployment"), 0);
+	CHECK(samples_of(r, "api-2940-b", "CronJob") > 0);
+	rig_pod_remove(r, p);
+	pods_gone(&r->daemon->pods, p->uid);
+	CHECK_EQ(samples_of(r, "api-7f9c-c", "Deployment"), 0);
+	CHECK(samples_of(r, "api-2940-d", "CronJob") > 0);
 }
 
 static void store_without_kind(struct rig *r)
@@ -218,14 +204,13 @@ static void store_without_kind(struct rig *r)
 		history_add_cpu(&rec.history, &used, r->real - (usec_t)i * USEC_PER_MIN);
 	}
 	history_add_memory(&rec.history, &tuning_default.history, 30 * MIB, false, r->real);
-	CHECK_EQ(history_store_put(&r->daemon->units.records->histories, "default/api/app", &rec),
-		 0);
+	CHECK_OK(history_store_put(&r->daemon->units.records->histories, "default/api/app", &rec));
 	history_record_drop(&rec);
 }
 
 /* What an earlier release has stored is known by the workload's name alone: it is of the kind that
  * is seen first, however it runs. */
-static void test_stored_without_kind(void)
+TEST(stored_without_kind)
 {
 	static const char *const kinds[] = {"Deployment", "CronJob"};
 	struct rig r;
@@ -261,63 +246,43 @@ static void check_unchanged(struct rig *r, const struct rig_pod *p)
 
 /* Where two kinds share the name, it may be of both of them: neither is lowered for a day, whenever
  * the second one is seen, and whether the agent or a pod starts again. */
-static void test_namesakes(void)
+TEST_RIG(namesakes)
 {
 	struct rig_pod *set, *deployment;
-	struct rig r;
 
-	rig_open(&r, "clocks: {reviewInterval: 10s, stateInterval: 1h}\n");
-	CHECK_EQ(rig_start(&r), 0);
-	store_without_kind(&r);
-	set = api(&r, "api-0", "StatefulSet");
-	rig_run(&r, 900, pods_burn_20);
-	CHECK(rig_cpu_milli(&r, set->container[0].unit) < 500);
-	deployment = api(&r, "api-1", "Deployment");
-	rig_run(&r, 900, pods_burn_20);
-	check_unchanged(&r, set);
-	check_unchanged(&r, deployment);
+	rig_open(r, "clocks: {reviewInterval: 10s, stateInterval: 1h}\n");
+	CHECK_EQ(rig_start(r), 0);
+	store_without_kind(r);
+	set = api(r, "api-0", "StatefulSet");
+	rig_run(r, 900, pods_burn_20);
+	CHECK(rig_cpu_milli(r, set->container[0].unit) < 500);
+	deployment = api(r, "api-1", "Deployment");
+	rig_run(r, 900, pods_burn_20);
+	check_unchanged(r, set);
+	check_unchanged(r, deployment);
 	/* The other one's pod is gone when the agent starts again. */
-	rig_pod_remove(&r, set);
-	pods_gone(&r.daemon->pods, set->uid);
-	rig_stop(&r);
-	CHECK_EQ(rig_start(&r), 0);
-	rig_pod_put(&r, deployment);
-	set = api(&r, "api-2", "StatefulSet");
-	CHECK(pods_of(&r, "default/api-2/app")->control.history.samples > 3000);
-	rig_run(&r, 900, pods_burn_20);
-	check_unchanged(&r, set);
-	check_unchanged(&r, deployment);
-	rig_close(&r);
+	rig_pod_remove(r, set);
+	pods_gone(&r->daemon->pods, set->uid);
+	rig_restart(r);
+	rig_pod_put(r, deployment);
+	set = api(r, "api-2", "StatefulSet");
+	CHECK(pods_of(r, "default/api-2/app")->control.history.samples > 3000);
+	rig_run(r, 900, pods_burn_20);
+	check_unchanged(r, set);
+	check_unchanged(r, deployment);
 }
 
 /* The first kind runs no more when the second one is seen. */
-static void test_namesake_stored(void)
+TEST_RIG(namesake_stored)
 {
 	struct rig_pod *p;
-	struct rig r;
 
-	rig_open(&r, "clocks: {reviewInterval: 10s, stateInterval: 1h}\n");
-	CHECK_EQ(rig_start(&r), 0);
-	store_without_kind(&r);
-	CHECK_EQ(samples_of(&r, "api-a", "CronJob"), 3000);
-	CHECK_EQ(samples_of(&r, "api-b", "Deployment"), 0);
-	p = api(&r, "api-c", "CronJob");
-	rig_run(&r, 900, pods_burn_20);
-	check_unchanged(&r, p);
-	rig_close(&r);
-}
-
-int main(void)
-{
-	test_kinds();
-	test_stored_without_kind();
-	test_namesakes();
-	test_namesake_stored();
-	test_nothing_lost();
-	for (enum cgroup_driver d = 0; d < 2; d++) {
-		test_between_samples(d);
-		test_killed_unsampled(d);
-	}
-	test_within_startup();
-	return check_result();
+	rig_open(r, "clocks: {reviewInterval: 10s, stateInterval: 1h}\n");
+	CHECK_EQ(rig_start(r), 0);
+	store_without_kind(r);
+	CHECK_EQ(samples_of(r, "api-a", "CronJob"), 3000);
+	CHECK_EQ(samples_of(r, "api-b", "Deployment"), 0);
+	p = api(r, "api-c", "CronJob");
+	rig_run(r, 900, pods_burn_20);
+	check_unchanged(r, p);
 }

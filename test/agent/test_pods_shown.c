@@ -2,22 +2,14 @@
 /* The answers about a container have the keys of control_fixture.json, in its order. These are the
  * keys that docs/control-api.md lists (test_control_docs) and that vscalectl reads (test_ctl). */
 #include "agent/serve/show.h"
+#include "test/agent/doc_page.h"
 #include "test/agent/test_pods.h"
-#include <string.h>
 
 static cJSON *fixture(void)
 {
-	FILE *f = fopen("test/agent/control_fixture.json", "re");
-	char *text = NULL;
-	size_t size = 0;
-	cJSON *all = NULL;
+	OWN(drop_free) char *text = page_read("test/agent/control_fixture.json");
+	cJSON *all = cJSON_Parse(text);
 
-	CHECK(f != NULL && getdelim(&text, &size, EOF, f) > 0);
-	if (f != NULL)
-		fclose(f);
-	if (text != NULL)
-		all = cJSON_Parse(text);
-	free(text);
 	CHECK(all != NULL);
 	return all;
 }
@@ -64,16 +56,15 @@ static const char *text_at(const cJSON *of, const char *resource, const char *ob
 	return cJSON_GetStringValue(cJSON_GetObjectItem(in, key));
 }
 
-static void test_container(void)
+TEST_RIG(container)
 {
 	cJSON *all = fixture(), *units = cJSON_GetObjectItem(all, "explained"), *full, *brief;
-	struct rig r;
 	struct shown x;
 
-	rig_pod_put(&r, pods_begin(&r, DRIVER_CGROUPFS, ""));
-	rig_run(&r, 20, pods_burn_800);
-	make_busy(pods_of(&r, "default/web-0/app"));
-	x = shown_entry(pods_of(&r, "default/web-0/app"));
+	rig_pod_put(r, pods_begin(r, DRIVER_CGROUPFS, ""));
+	rig_run(r, 20, pods_burn_800);
+	make_busy(pods_of(r, "default/web-0/app"));
+	x = shown_entry(pods_of(r, "default/web-0/app"));
 	full = shown_json(&x, false);
 	brief = shown_json(&x, true);
 	/* All objects of both fixtures: a decision, a bound, a trial, a boost, counters, an
@@ -89,19 +80,17 @@ static void test_container(void)
 	cJSON_Delete(full);
 	cJSON_Delete(brief);
 	cJSON_Delete(all);
-	rig_close(&r);
 }
 
 /* Of what was not attached yet nothing is known. */
-static void test_nothing_known(void)
+TEST_RIG(nothing_known)
 {
 	cJSON *all = fixture(), *full;
 	const cJSON *units = cJSON_GetObjectItem(all, "explained"), *memory;
-	struct rig r;
 	struct shown x;
 
-	rig_pod_put(&r, pods_begin(&r, DRIVER_CGROUPFS, ""));
-	x = shown_unmanaged(r.daemon->pods.items[0], 0);
+	rig_pod_put(r, pods_begin(r, DRIVER_CGROUPFS, ""));
+	x = shown_unmanaged(r->daemon->pods.items[0], 0);
 	x.why = STATE_WINDOWS;
 	full = shown_json(&x, false);
 	memory = cJSON_GetObjectItem(full, "memory");
@@ -113,12 +102,4 @@ static void test_nothing_known(void)
 	CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItem(memory, "hold")), "no-data");
 	cJSON_Delete(full);
 	cJSON_Delete(all);
-	rig_close(&r);
-}
-
-int main(void)
-{
-	test_container();
-	test_nothing_known();
-	return check_result();
 }

@@ -5,7 +5,6 @@
 #include "agent/pod/pods.h"
 #include "policy/base/backoff.h"
 #include "test/agent/test_pods.h"
-#include <string.h>
 
 #define PODS           4
 #define SECONDS        400
@@ -159,7 +158,7 @@ static void change(struct rig *r, struct rig_pod *p)
 
 static void world(uint64_t seed)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	static const char *const names[PODS] = {"web-0", "web-1", "db-0", "db-1"};
 
 	random_state = seed;
@@ -185,7 +184,6 @@ static void world(uint64_t seed)
 		rig_run(&r, 1, pods_burn_800);
 		look(&r);
 	}
-	rig_close(&r);
 }
 
 int main(void)

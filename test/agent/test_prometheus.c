@@ -16,18 +16,17 @@ static struct prometheus_query query = {
 	.step_usec = 5 * USEC_PER_MIN,
 };
 
-static void test_path(void)
+TEST(path)
 {
 	static char long_matchers[2000];
 	char path[PROMETHEUS_PATH_BYTES];
 
 	CHECK_EQ(prometheus_path(&query, RESOURCE_CPU, path), 0);
 	CHECK_STR(path,
-		  "/api/v1/query_range?query=max%28rate%28container_cpu_usage_seconds_total"
-		  "%7Bnamespace%3D%22shop%22%2Cpod%3D~%22web%5C%5C.v2-%5B456789bcdf%5D%7B1%2C10"
-		  "%7D-%5Bbcdfghjklmnpqrstvwxz2456789%5D%7B5%7D%22%2Ccontainer%3D%22app%22%7D%"
-		  "5B300s%5D%29%29"
-		  "&start=1799992800&end=1800000000&step=300");
+		  "/api/v1/query_range?query=max%28rate%28container_cpu_usage_seconds_total%7Bnames"
+		  "pace%3D%22shop%22%2Cpod%3D~%22web%5C%5C.v2-%5B456789bcdf%5D%7B1%2C10%7D-%5Bbcdfg"
+		  "hjklmnpqrstvwxz2456789%5D%7B5%7D%22%2Ccontainer%3D%22app%22%7D%5B300s%5D%29%29&s"
+		  "tart=1799992800&end=1800000000&step=300");
 	query.owner = "StatefulSet";
 	query.matchers = "cluster=\"a\"";
 	CHECK_EQ(prometheus_path(&query, RESOURCE_MEMORY, path), 0);
@@ -65,7 +64,7 @@ static bool selects(const char *owner, const char *workload, const char *pod)
 	return found;
 }
 
-static void test_pods(void)
+TEST(pods)
 {
 	static const struct {
 		const char *owner, *workload, *pod;
@@ -97,15 +96,14 @@ static int parse(const char *text, struct past_sample **ret, size_t *ret_count)
 	return prometheus_parse(text, strlen(text), ret, ret_count, &err);
 }
 
-static void test_answer(void)
+TEST(answer)
 {
 	struct past_sample *s;
 	size_t n;
 
-	CHECK_EQ(parse(ONE("[1800000000,\"0.25\"],[1800000300.5,\"NaN\"],[1800000400,\"+Inf\"],"
+	CHECK_OK(parse(ONE("[1800000000,\"0.25\"],[1800000300.5,\"NaN\"],[1800000400,\"+Inf\"],"
 			   "[1800000600,\"3e-1\"]"),
-		       &s, &n),
-		 0);
+		       &s, &n));
 	CHECK_EQ(n, 2);
 	CHECK_EQ(s[0].at_real, 1800000000 * USEC_PER_SEC);
 	CHECK(s[0].value == 0.25);
@@ -117,7 +115,7 @@ static void test_answer(void)
 }
 
 /* Whatever else an answer is: refused, with a text. */
-static void test_lies(void)
+TEST(lies)
 {
 	static const char *const lies[] = {
 		"",
@@ -158,7 +156,7 @@ static void test_lies(void)
 	}
 }
 
-static void test_refusal(void)
+TEST(refusal)
 {
 	static const char text[] =
 		"{\"status\":\"error\",\"errorType\":\"bad_data\",\"error\":\"parse\\nerror\"}";
@@ -172,7 +170,7 @@ static void test_refusal(void)
 
 /* Samples of Prometheus beside what was observed: the recommendation is that of a node which has
  * observed all of it, within 5 %. */
-static void test_history(void)
+TEST(history)
 {
 	static struct past_sample cpu[8 * 288], memory[8 * 288];
 	const struct tuning_history *t = &tuning_default.history;
@@ -220,15 +218,4 @@ static void test_history(void)
 		CHECK(got.confidence_permille[r] >= 1000);
 	history_drop(&own);
 	history_drop(&past);
-}
-
-int main(void)
-{
-	test_path();
-	test_pods();
-	test_answer();
-	test_lies();
-	test_refusal();
-	test_history();
-	return check_result();
 }

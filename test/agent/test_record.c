@@ -55,7 +55,7 @@ static void check_round_trip(const struct sample *s, const char *want)
 	free(text);
 }
 
-static void test_round_trip(void)
+TEST(round_trip)
 {
 	char bytes[256];
 	struct sample s;
@@ -76,9 +76,8 @@ static void test_round_trip(void)
 	s.weights[2] = 0x1p-1074;
 	s.sign = INT64_MIN;
 	check_round_trip(&s, "name=unit:a%20b%3D%25.service number=18446744073709551615 limit=max "
-			     "small=7 weight=7fefffffffffffff "
-			     "id=0123456789abcdef0123456789abcdef sign=-9223372036854775808 "
-			     "weights=2:0000000000000001\n");
+			     "small=7 weight=7fefffffffffffff id=0123456789abcdef0123456789abcdef "
+			     "sign=-9223372036854775808 weights=2:0000000000000001\n");
 }
 
 /* GOOD with one field's value replaced. */
@@ -152,7 +151,7 @@ static const struct {
 	{"weights", "2:3ff0000000000000,1:3ff0000000000000"},
 };
 
-static void test_refused(void)
+TEST(refused)
 {
 	char buf[256];
 
@@ -172,7 +171,7 @@ static void test_refused(void)
 	}
 }
 
-static void test_long_name(void)
+TEST(long_name)
 {
 	char line[RECORD_NAME_MAX + 256];
 	struct sample s;
@@ -196,7 +195,7 @@ static int count_line(void *ctx, const char *line, size_t len)
 	return len == 3 && memcmp(line, "bad", 3) == 0 ? -EBADMSG : 0;
 }
 
-static void test_lines(void)
+TEST(lines)
 {
 	int n = 0;
 
@@ -207,13 +206,4 @@ static void test_lines(void)
 	CHECK_EQ(record_lines("a\nb", 3, count_line, &n), -EBADMSG);
 	CHECK_EQ(record_lines("bad\na\n", 6, count_line, &n), -EBADMSG);
 	CHECK_EQ(n, 5);
-}
-
-int main(void)
-{
-	test_round_trip();
-	test_refused();
-	test_long_name();
-	test_lines();
-	return check_result();
 }

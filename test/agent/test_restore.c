@@ -24,7 +24,7 @@ int __wrap_cg_write(struct cg *c, const struct change *ch)
 	return __real_cg_write(c, ch);
 }
 
-static void test_restored(void)
+TEST(restored)
 {
 	begin();
 	records.items[0].dropins = UNIT_PROP_CPU_QUOTA;
@@ -42,11 +42,10 @@ static void test_restored(void)
 	CHECK_EQ(records.count, 0);
 	CHECK_EQ(restore_now("web.service", false), -ENOENT);
 	CHECK_EQ(restore_now(NULL, false), 0);
-	end();
 }
 
 /* An original that a spec says is no multiple of a page. */
-static void test_pages(void)
+TEST(pages)
 {
 	for (uint64_t page = 4 * KIB; page <= 64 * KIB; page *= 4) {
 		fake_page(page);
@@ -57,13 +56,12 @@ static void test_pages(void)
 		CHECK_EQ(web_bytes("memory.max"), 500000000 - 500000000 % page);
 		CHECK_EQ(pid1.stored.mem_max, 500000000);
 		CHECK_EQ(records.count, 0);
-		end();
 	}
 	fake_page(4 * KIB);
 }
 
 /* 600 MiB in use do not go into the original 512 MiB: nothing but the CPU is put back. */
-static void test_grown(void)
+TEST(grown)
 {
 	begin();
 	fake_put(&fake, WEB "/memory.current", "629145600\n");
@@ -83,7 +81,6 @@ static void test_grown(void)
 	CHECK_EQ(results[0].outcome, RESTORE_RESTORED);
 	check_file(WEB "/memory.max", "536870912\n");
 	CHECK_EQ(records.count, 0);
-	end();
 	/* An original memory.high below use would throttle it to a standstill: left as well. */
 	begin();
 	records.items[0].props.mem_high = records.items[0].limits.mem_high = 64 * MIB;
@@ -91,11 +88,10 @@ static void test_grown(void)
 	CHECK_EQ(results[0].outcome, RESTORE_LEFT);
 	check_file(WEB "/memory.high", "max\n");
 	CHECK_EQ(pid1.stored.mem_high, UINT64_MAX);
-	end();
 }
 
 /* Without systemd's help the file itself is forced. */
-static void test_forced_file(void)
+TEST(forced_file)
 {
 	struct restore r;
 
@@ -107,11 +103,10 @@ static void test_forced_file(void)
 	CHECK_EQ(restore_set(&r, &records, NULL, take_result, NULL), 0);
 	CHECK_EQ(results[0].outcome, RESTORE_RESTORED);
 	check_file(WEB "/memory.max", "536870912\n");
-	end();
 }
 
 /* use + max(10 %, 8 MiB) = 512 MiB exactly, and one page more. */
-static void test_margin(void)
+TEST(margin)
 {
 	static const struct {
 		const char *current;
@@ -124,12 +119,11 @@ static void test_margin(void)
 		fake_put(&fake, WEB "/memory.stat", MEM_STAT(488068096, 0));
 		CHECK_EQ(restore_now(NULL, false), 0);
 		CHECK_EQ(results[0].outcome, cases[i].outcome);
-		end();
 	}
 }
 
 /* Page cache above the original is reclaimed first; unreclaimable memory is not. */
-static void test_reclaim(void)
+TEST(reclaim)
 {
 	begin();
 	fake_put(&fake, WEB "/memory.current", "629145600\n");
@@ -138,16 +132,14 @@ static void test_reclaim(void)
 	check_file(WEB "/memory.reclaim", "16777216\n");
 	/* The fake tree gives nothing back. */
 	CHECK_EQ(results[0].outcome, RESTORE_LEFT);
-	end();
 	begin();
 	fake_put(&fake, WEB "/memory.current", "629145600\n");
 	fake_put(&fake, WEB "/memory.stat", MEM_STAT(629145600, 0));
 	CHECK_EQ(restore_now(NULL, false), 0);
 	check_file(WEB "/memory.reclaim", "");
-	end();
 }
 
-static void test_gone(void)
+TEST(gone)
 {
 	begin();
 	fake_remove(&fake, WEB);
@@ -157,28 +149,25 @@ static void test_gone(void)
 	CHECK_EQ(pid1.stored.mem_max, 512 * MIB);
 	CHECK_EQ(pid1.dropins, 0);
 	CHECK_EQ(records.count, 0);
-	end();
 	/* systemd does not know it any more: no error. */
 	begin();
 	fake_remove(&fake, WEB);
 	pid1.error = -ENOENT;
 	CHECK_EQ(restore_now(NULL, false), 0);
 	CHECK_EQ(results[0].outcome, RESTORE_GONE);
-	end();
 }
 
 /* A restarted unit has another inode and still systemd's values. */
-static void test_restarted(void)
+TEST(restarted)
 {
 	begin();
 	records.items[0].cgroup_inode = 1;
 	CHECK_EQ(restore_now(NULL, false), 0);
 	CHECK_EQ(results[0].outcome, RESTORE_RESTORED);
 	check_file(WEB "/memory.max", "536870912\n");
-	end();
 }
 
-static void test_systemd_fails(void)
+TEST(systemd_fails)
 {
 	begin();
 	pid1.error = -ETIMEDOUT;
@@ -186,18 +175,16 @@ static void test_systemd_fails(void)
 	CHECK_EQ(results[0].outcome, RESTORE_FAILED);
 	CHECK(strstr(results[0].detail, "systemd") != NULL);
 	CHECK_EQ(records.count, 1);
-	end();
 	begin();
 	fake_remove(&fake, WEB);
 	pid1.error = -ENOTCONN;
 	CHECK_EQ(restore_now(NULL, false), 0);
 	CHECK_EQ(results[0].outcome, RESTORE_FAILED);
 	CHECK_EQ(records.count, 1);
-	end();
 }
 
 /* systemd accepts the call and stores other values. */
-static void test_read_back(void)
+TEST(read_back)
 {
 	begin();
 	pid1.beaten = true;
@@ -205,11 +192,10 @@ static void test_read_back(void)
 	CHECK_EQ(results[0].outcome, RESTORE_FAILED);
 	CHECK(strstr(results[0].detail, "systemd holds other values") != NULL);
 	CHECK_EQ(records.count, 1);
-	end();
 }
 
 /* The burst goes down before the quota does, so that systemd's own write is taken. */
-static void test_burst(void)
+TEST(burst)
 {
 	begin();
 	fake_put(&fake, WEB "/cpu.max.burst", "30000\n");
@@ -217,11 +203,10 @@ static void test_burst(void)
 	CHECK_EQ(results[0].outcome, RESTORE_RESTORED);
 	CHECK_EQ(pid1.refused, 0);
 	check_file(WEB "/cpu.max.burst", "0\n");
-	end();
 }
 
 /* A file that cannot be written is a failure by name, and the rest is done. */
-static void test_file_fails(void)
+TEST(file_fails)
 {
 	begin();
 	fake_remove(&fake, WEB "/cpu.max");
@@ -230,11 +215,10 @@ static void test_file_fails(void)
 	CHECK(strstr(results[0].detail, "cpu.max") != NULL);
 	check_file(WEB "/memory.max", "536870912\n");
 	CHECK_EQ(records.count, 1);
-	end();
 }
 
 /* Growing goes from the slice down before anything else; the rest from the children up. */
-static void test_order(void)
+TEST(order)
 {
 	struct baseline slice = {.key = (char *)"unit:batch.slice",
 				 .limits = {LIMIT_MAX, 100000, 0, 2 * GIB, LIMIT_MAX},
@@ -254,10 +238,9 @@ static void test_order(void)
 	check_file(JOB "/memory.high", "943718400\n");
 	check_file(JOB "/cpu.max", "50000 100000\n");
 	check_file(JOB "/cpu.max.burst", "20000\n");
-	end();
 }
 
-static void test_lift(void)
+TEST(lift)
 {
 	struct restore r;
 
@@ -276,7 +259,6 @@ static void test_lift(void)
 	CHECK_STR(pid1.sets, "");
 	CHECK_EQ(records.items[0].high, BASELINE_HIGH_KEPT);
 	CHECK_EQ(restore_lift(&r, &records), 0);
-	end();
 	/* systemd stores the low value and an older memory.max: neither may be written again. */
 	begin();
 	r = settings();
@@ -288,11 +270,10 @@ static void test_lift(void)
 	CHECK_EQ(pid1.stored.mem_high, UINT64_MAX);
 	CHECK_EQ(pid1.stored.mem_max, GIB);
 	check_file(WEB "/memory.max", "1073741824\n");
-	end();
 }
 
 /* systemd's own original is the higher one: use follows it, and cannot be brought back. */
-static void test_growth_under_a_higher_property(void)
+TEST(growth_under_a_higher_property)
 {
 	begin();
 	records.items[0].props.mem_max = 800 * MIB;
@@ -302,12 +283,11 @@ static void test_growth_under_a_higher_property(void)
 	CHECK_EQ(web_bytes("memory.max"), 800 * MIB);
 	CHECK_EQ(pid1.stored.mem_max, 800 * MIB);
 	CHECK_EQ(pid1.kills, 0);
-	end();
 }
 
 /* Use has grown between its read and the write: the limit is left, and systemd is sent the present
  * value. */
-static void test_growth_before_the_write(void)
+TEST(growth_before_the_write)
 {
 	static const struct {
 		uint64_t high, use;
@@ -331,27 +311,5 @@ static void test_growth_before_the_write(void)
 		CHECK_EQ(pid1.stored.mem_high, UINT64_MAX);
 		CHECK_EQ(pid1.stored.cpu_quota_per_sec_usec, 200000);
 		CHECK_EQ(records.count, 1);
-		end();
 	}
-}
-
-int main(void)
-{
-	test_restored();
-	test_pages();
-	test_growth_under_a_higher_property();
-	test_growth_before_the_write();
-	test_grown();
-	test_forced_file();
-	test_margin();
-	test_reclaim();
-	test_gone();
-	test_restarted();
-	test_systemd_fails();
-	test_read_back();
-	test_burst();
-	test_file_fails();
-	test_order();
-	test_lift();
-	return check_result();
 }

@@ -87,7 +87,6 @@ static void test_pod(const char *dir)
 	CHECK_EQ(unlinkat(state, "baseline", 0), 0);
 	CHECK_EQ(unlinkat(state, "baseline-copy", 0), 0);
 	close(state);
-	end();
 }
 
 /* The whole command without a daemon: exit 75 while use is too large, 0 afterwards. */
@@ -133,7 +132,6 @@ static void test_command(const char *dir)
 	CHECK_EQ(baseline_load(state, aside, &left), 0);
 	CHECK_EQ(left.count, 1);
 	baseline_set_free(&left);
-	end();
 	close(state);
 }
 

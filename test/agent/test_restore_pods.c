@@ -3,7 +3,6 @@
 #include "cgroup/writer.h"
 #include "test/agent/restore_rig.h"
 #include <errno.h>
-#include <stdbool.h>
 
 #define LIMITS(quota, max) ((struct limits){quota, 100000, 0, max, LIMIT_MAX})
 
@@ -82,7 +81,7 @@ static int written(const char *cgroup, uint64_t to)
 }
 
 /* Shrinking: containers, then the pod. */
-static void test_shrink(void)
+TEST(shrink)
 {
 	begin_pod(768 * MIB, 512 * MIB, 256 * MIB);
 	CHECK_EQ(restore_now("default/web-0", false), 0);
@@ -99,11 +98,10 @@ static void test_shrink(void)
 	/* systemd has no say under the cgroupfs driver; the unit was not asked for. */
 	CHECK_STR(pid1.sets, "");
 	CHECK_EQ(records.count, 1);
-	end();
 }
 
 /* Growing: the pod, then its containers; asked for by the container's name too. */
-static void test_grow(void)
+TEST(grow)
 {
 	static const char *const names[] = {"default/web-0", "default/web-0/app", NULL};
 
@@ -118,7 +116,6 @@ static void test_grow(void)
 		/* By its own name only the container is done. */
 		CHECK_EQ(result_count, i == 0 ? 3 : i == 1 ? 1 : 4);
 		CHECK_EQ(baseline_find(&records, "pod:0b1c") != NULL, i == 1);
-		end();
 	}
 }
 
@@ -129,7 +126,7 @@ static const char *app_pends(void *, const char *name)
 
 /* Nothing is written to a container that is pending. Its pod grows all the same, for the container
  * beside it. */
-static void test_pending(void)
+TEST(pending)
 {
 	struct restore r;
 
@@ -147,10 +144,9 @@ static void test_pending(void)
 	check_file(POD "/cpu.max", "60000 100000\n");
 	check_file(SIDE "/memory.max", "536870912\n");
 	CHECK_EQ(records.count, 3);
-	end();
 }
 
-static void test_names(void)
+TEST(names)
 {
 	begin_pod(768 * MIB, 512 * MIB, 256 * MIB);
 	CHECK_EQ(restore_now("default", false), -ENOENT);
@@ -160,11 +156,10 @@ static void test_names(void)
 	CHECK_EQ(restore_now("web.service", false), 0);
 	CHECK_EQ(result_count, 1);
 	CHECK_EQ(records.count, 3);
-	end();
 }
 
 /* A new container of the same pod has its values from the spec. */
-static void test_restarted(void)
+TEST(restarted)
 {
 	begin_pod(768 * MIB, 512 * MIB, 256 * MIB);
 	baseline_find(&records, "pod:0b1c/app")->ratified = 1;
@@ -176,7 +171,6 @@ static void test_restarted(void)
 		  "restarted since: it has the values of its spec");
 	check_file(POD "/99/memory.max", "805306368\n");
 	CHECK_EQ(records.count, 0);
-	end();
 	/* The same path with another cgroup in it: the machine was booted. */
 	begin_pod(768 * MIB, 512 * MIB, 256 * MIB);
 	baseline_find(&records, "pod:0b1c")->cgroup_inode = 1;
@@ -184,11 +178,10 @@ static void test_restarted(void)
 	CHECK_EQ(outcome_of("default/web-0"), RESTORE_GONE);
 	check_file(POD "/memory.max", "1073741824\n");
 	CHECK_EQ(records.count, 1);
-	end();
 }
 
 /* Of a pod that is gone nothing is reported, and nothing is kept. */
-static void test_pod_gone(void)
+TEST(pod_gone)
 {
 	begin_pod(768 * MIB, 512 * MIB, 256 * MIB);
 	fake_remove(&fake, POD);
@@ -196,10 +189,9 @@ static void test_pod_gone(void)
 	CHECK_EQ(result_count, 0);
 	CHECK_EQ(records.count, 1);
 	CHECK_EQ(restore_now("default/web-0", false), -ENOENT);
-	end();
 }
 
-static void test_ratified(void)
+TEST(ratified)
 {
 	struct restore r;
 
@@ -211,11 +203,10 @@ static void test_ratified(void)
 	CHECK(strstr(result_of("default/web-0/app")->detail, "spec still has values of vscaled") !=
 	      NULL);
 	CHECK_STR(result_of("default/web-0/side")->detail, "");
-	end();
 }
 
 /* The systemd driver: the scope's properties go back with the files. */
-static void test_scope(void)
+TEST(scope)
 {
 	struct baseline *b;
 
@@ -229,7 +220,6 @@ static void test_scope(void)
 	CHECK_EQ(pid1.stored.mem_max, 512 * MIB);
 	check_file(UNIT "/cpu.max", "30000 100000\n");
 	check_file(UNIT "/memory.max", "536870912\n");
-	end();
 }
 
 static void put_levels(const char *cpu, const char *max)
@@ -246,7 +236,7 @@ static void put_levels(const char *cpu, const char *max)
 }
 
 /* crun: the second level goes back with the scope, which has no limits of its own with crun 1.8. */
-static void test_scope_levels(bool both)
+TEST_BOTH(scope_levels, both)
 {
 	const char *scope_cpu = both ? "34000 100000\n" : "max 100000\n";
 	const char *scope_max = both ? "536870912\n" : "max\n";
@@ -264,23 +254,15 @@ static void test_scope_levels(bool both)
 	check_file(UNIT "/container/memory.max", "536870912\n");
 	check_file(UNIT "/cpu.max", scope_cpu);
 	check_file(UNIT "/memory.max", scope_max);
-	end();
 }
 
 int main(void)
 {
-	int fds = fake_open_fds();
+	int fds;
 
-	test_shrink();
-	test_grow();
-	test_pending();
-	test_names();
-	test_restarted();
-	test_pod_gone();
-	test_ratified();
-	test_scope();
-	test_scope_levels(false);
-	test_scope_levels(true);
+	begin();
+	fds = fake_open_fds();
+	check_run();
 	CHECK_EQ(fake_open_fds(), fds);
 	return check_result();
 }

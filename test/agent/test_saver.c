@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -82,7 +80,7 @@ static int go_on(int dir)
 	return fd;
 }
 
-static void test_without_a_thread(void)
+TEST(without_a_thread)
 {
 	struct saver s;
 	int dir = folder_open(), r = 1;
@@ -103,7 +101,7 @@ static void test_without_a_thread(void)
 	folder_remove(dir);
 }
 
-static void test_beside_the_caller(void)
+TEST(beside_the_caller)
 {
 	struct saver s;
 	int dir = folder_open(), other = dup(dir), fd, r;
@@ -132,7 +130,7 @@ static void test_beside_the_caller(void)
 	folder_remove(dir);
 }
 
-static void test_the_end_waits(void)
+TEST(the_end_waits)
 {
 	struct saver s;
 	int dir = folder_open(), r = 1;
@@ -154,7 +152,7 @@ static void test_the_end_waits(void)
 }
 
 /* The write under way is completed, one that waits is not begun. */
-static void test_discard(void)
+TEST(discard)
 {
 	struct saver s;
 	int dir = folder_open(), fd, r = 1;
@@ -175,13 +173,4 @@ static void test_discard(void)
 	saver_free(&s);
 	CHECK(!holds(dir, &history, "h\n"));
 	folder_remove(dir);
-}
-
-int main(void)
-{
-	test_discard();
-	test_without_a_thread();
-	test_beside_the_caller();
-	test_the_end_waits();
-	return check_result();
 }

@@ -15,74 +15,65 @@ static int parse(const char *text, uint32_t cpus, struct series_file *f, struct 
 #define START        (1700000000 * USEC_PER_SEC)
 
 /* As tools write them: the first two samples of one series. */
-static void test_forms(void)
+TEST(forms)
 {
 	static const struct {
 		const char *text;
 		uint32_t cpus;
 		uint64_t at, micro[2], bytes;
 	} rows[] = {
-		{"time,cpu_cores\n0,0.25\n1.5,16\r\n", 0, 0, {250000, 16000000}, 0},
-		{"time,cpu_cores,memory_bytes\n10,1,4096\n11,0.0000019,0",
-		 0,
-		 10000000,
-		 {1000000, 1},
-		 4096},
-		{"timestamp,value\n2023-02-28 "
-		 "23:59:00,44.568000000000005\n2023-03-01T00:00:00Z,100\n",
-		 4,
-		 1677628740 * USEC_PER_SEC,
-		 {1782720, 4000000},
-		 0},
+		{.micro = {250000, 16000000}, .text = "time,cpu_cores\n0,0.25\n1.5,16\r\n"},
+		{.at = 10000000,
+		 .micro = {1000000, 1},
+		 .bytes = 4096,
+		 .text = "time,cpu_cores,memory_bytes\n10,1,4096\n11,0.0000019,0"},
+		{.cpus = 4,
+		 .at = 1677628740 * USEC_PER_SEC,
+		 .micro = {1782720, 4000000},
+		 .text = "timestamp,value\n2023-02-28 "
+			 "23:59:00,44.568000000000005\n2023-03-01T00:00:00Z,100\n"},
 		/* A spreadsheet in a country with decimal commas. */
-		{"\xef\xbb\xbf\"Date\";\"CPU (cores)\";\"Memory (MiB)\"\r\n\"2023-11-14 "
-		 "22:13\";\"0,5\";\"1,5\"\r\n"
-		 "2023-11-14 22:14;1;2\r\n\r\n",
-		 0,
-		 START - 20 * USEC_PER_SEC,
-		 {500000, 1000000},
-		 1572864},
-		{"ts\tcpu_usage\tmem_bytes\n1700000000\t1e-05\t4096\n1700000060\t2.5e-1\t1",
-		 0,
-		 START,
-		 {10, 250000},
-		 4096},
+		{.at = START - 20 * USEC_PER_SEC,
+		 .micro = {500000, 1000000},
+		 .bytes = 1572864,
+		 .text = "\xef\xbb\xbf\"Date\";\"CPU (cores)\";\"Memory (MiB)\"\r\n\"2023-11-14 "
+			 "22:13\";\"0,5\";\"1,5\"\r\n"
+			 "2023-11-14 22:14;1;2\r\n\r\n"},
+		{.at = START,
+		 .micro = {10, 250000},
+		 .bytes = 4096,
+		 .text = "ts\tcpu_usage\tmem_bytes\n1700000000\t1e-05\t4096\n1700000060\t2.5e-"
+			 "1\t1"},
 		/* Milliseconds and nanoseconds; the order of columns; what is not known. */
-		{"mem_usage,disk,cpu,Timestamp\n4Ki,x,250m,1700000000000\n1,y,1,1700000001000\n",
-		 0,
-		 START,
-		 {250000, 1000000},
-		 4096},
-		{"time,cpu_millicores\n1700000000000000000,1500\n1700000001000000000,1\n",
-		 0,
-		 START,
-		 {1500000, 1000},
-		 0},
+		{.at = START,
+		 .micro = {250000, 1000000},
+		 .bytes = 4096,
+		 .text = "mem_usage,disk,cpu,Timestamp\n4Ki,x,250m,1700000000000\n1,y,1,"
+			 "1700000001000\n"},
+		{.at = START,
+		 .micro = {1500000, 1000},
+		 .text = "time,cpu_millicores\n1700000000000000000,1500\n1700000001000000000,1\n"},
 		/* A suffix is the value's own unit. */
-		{"time,cpu_millicores,memory_mib\n1700000000,250m,512Mi\n1700000001,250,1\n",
-		 0,
-		 START,
-		 {250000, 250000},
-		 512 * MIB},
-		{"date,CPU %\n2023-11-14T23:13:20.250+01:00,50\n" SECOND(".5+0000") ",25",
-		 4,
-		 START + 250000,
-		 {2000000, 1000000},
-		 0},
+		{.at = START,
+		 .micro = {250000, 250000},
+		 .bytes = 512 * MIB,
+		 .text = "time,cpu_millicores,memory_mib\n1700000000,250m,512Mi\n1700000001,250,"
+			 "1\n"},
+		{.cpus = 4,
+		 .at = START + 250000,
+		 .micro = {2000000, 1000000},
+		 .text = "date,CPU %\n2023-11-14T23:13:20.250+01:00,50\n" SECOND(".5+0000") ",25"},
 		/* Empty: the value before; nothing before: no sample. */
-		{"time,cpu,memory\n1699999990,,1\n1700000000,1,8192\n1700000010,NaN,\n1700000015,+"
-		 "Inf,-Infinity\n1700000020,3,"
-		 "null\n",
-		 0,
-		 START,
-		 {1000000, 1000000},
-		 8192},
+		{.at = START,
+		 .micro = {1000000, 1000000},
+		 .bytes = 8192,
+		 .text = "time,cpu,memory\n1699999990,,1\n1700000000,1,8192\n1700000010,NaN,"
+			 "\n1700000015,+Inf,-Infinity\n1700000020,3,null\n"},
 		/* A quote within quotes, and one series by name. */
-		{"time,pod,value\n1700000000,\"a,\"\"b\"\"\",2\n1700000001,\"a,\"\"b\"\"\",3\n",
-		 0,
-		 START,
-		 {2000000, 3000000},
-		 0},
+		{.at = START,
+		 .micro = {2000000, 3000000},
+		 .text = "time,pod,value\n1700000000,\"a,\"\"b\"\"\",2\n1700000001,\"a,\"\"b\"\"\","
+			 "3\n"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -104,15 +95,14 @@ static void test_forms(void)
 }
 
 /* Several series, in turn or one after the other. */
-static void test_series(void)
+TEST(series)
 {
 	struct series_file f = {0};
 	struct series_error e;
 
-	CHECK_EQ(parse("time,namespace,pod,cpu,node\n0,shop,a,1,n1\n0,shop,b,2,n1\n60,shop,a,3,n1\n"
+	CHECK_OK(parse("time,namespace,pod,cpu,node\n0,shop,a,1,n1\n0,shop,b,2,n1\n60,shop,a,3,n1\n"
 		       "60,shop,b,4,n1\n120,shop,a,,n1\n60,shop,c,1,n1\n120,shop,b,5,n1\n",
-		       0, &f, &e),
-		 0);
+		       0, &f, &e));
 	CHECK_EQ(f.count, 2);
 	CHECK_EQ(f.too_short, 1);
 	CHECK_EQ(f.empty, 1);
@@ -126,15 +116,14 @@ static void test_series(void)
 }
 
 /* Off for two days, and for three: as if those had not been. */
-static void test_gaps(void)
+TEST(gaps)
 {
 	struct series_error e;
 	struct series_file f;
 	struct series *s;
 
-	CHECK_EQ(parse("time,cpu_cores\n0,1\n60,1\n172860,2\n172920,2\n432120,3\n432180,3\n", 0, &f,
-		       &e),
-		 0);
+	CHECK_OK(parse("time,cpu_cores\n0,1\n60,1\n172860,2\n172920,2\n432120,3\n432180,3\n", 0, &f,
+		       &e));
 	s = f.series;
 	CHECK_EQ(s->count, 6);
 	CHECK_EQ(s->gaps, 2);
@@ -155,7 +144,7 @@ static void test_gaps(void)
 	CHECK_EQ(e.line, 5);
 }
 
-static void test_malformed(void)
+TEST(malformed)
 {
 	static const struct {
 		const char *text, *what;
@@ -214,13 +203,4 @@ static void test_malformed(void)
 			fprintf(stderr, "%s: %s\n", rows[i].text, e.what);
 		CHECK(f.count == 77 && f.series == NULL);
 	}
-}
-
-int main(void)
-{
-	test_forms();
-	test_series();
-	test_gaps();
-	test_malformed();
-	return check_result();
 }

@@ -122,7 +122,7 @@ static void check_body(int dir, const char *want)
 	state_file_free(&f);
 }
 
-static void test_crc(void)
+TEST(crc)
 {
 	/* RFC 3720 B.4 and the customary check value. */
 	unsigned char bytes[32];
@@ -142,7 +142,7 @@ static void test_crc(void)
 	CHECK_EQ(crc32c(0, bytes, sizeof bytes), 0x113fdb5c);
 }
 
-static void test_round_trip(void)
+TEST(round_trip)
 {
 	char path[64], big[1001] = {0}, aside[STATE_ASIDE_MAX] = "x";
 	int dir = new_folder(path);
@@ -173,7 +173,7 @@ static size_t compose(const char *head, const char *body, char *ret)
 }
 
 /* Whole, but not what we write. */
-static void test_not_ours(void)
+TEST(not_ours)
 {
 	static const struct {
 		const char *head, *body;
@@ -207,7 +207,7 @@ static void test_not_ours(void)
 	}
 }
 
-static void test_too_long(void)
+TEST(too_long)
 {
 	char path[64], text[1200], body[1002], aside[STATE_ASIDE_MAX];
 	int dir = new_folder(path);
@@ -226,7 +226,7 @@ static void test_too_long(void)
 }
 
 /* No single flipped bit and no cut goes unnoticed. */
-static void test_every_bit(void)
+TEST(every_bit)
 {
 	char good[64], text[64];
 	size_t size = compose("vscaled notes 2 9 ", "123456789", good);
@@ -242,7 +242,7 @@ static void test_every_bit(void)
 	CHECK(f.body == NULL);
 }
 
-static void test_set_aside(void)
+TEST(set_aside)
 {
 	char path[64], aside[STATE_ASIDE_MAX], want[32];
 	int dir = new_folder(path);
@@ -262,7 +262,7 @@ static void test_set_aside(void)
 	remove_folder(dir, path);
 }
 
-static void test_faults(void)
+TEST(faults)
 {
 	static const struct {
 		struct fault fault;
@@ -297,7 +297,7 @@ static void test_faults(void)
 }
 
 /* A write that the kernel really cuts short. */
-static void test_no_room(void)
+TEST(no_room)
 {
 	char path[64], body[1000];
 	int dir = new_folder(path);
@@ -317,7 +317,7 @@ static void test_no_room(void)
 }
 
 /* A file that cannot be read or moved stays where it is. */
-static void test_failed_load(void)
+TEST(failed_load)
 {
 	char path[64], aside[STATE_ASIDE_MAX];
 	int dir = new_folder(path);
@@ -336,18 +336,4 @@ static void test_failed_load(void)
 	fault = (struct fault){0};
 	CHECK(exists(dir, "notes"));
 	remove_folder(dir, path);
-}
-
-int main(void)
-{
-	test_crc();
-	test_round_trip();
-	test_not_ours();
-	test_too_long();
-	test_every_bit();
-	test_set_aside();
-	test_faults();
-	test_no_room();
-	test_failed_load();
-	return check_result();
 }

@@ -41,12 +41,11 @@ static void make_pods(struct bench *b, unsigned workload, unsigned revision, uns
 	char body[1024];
 
 	snprintf(body, sizeof body,
-		 "{\"count\":%u,\"containers\":%u,\"prefix\":\"web%u-%u\",\"namespace\":"
-		 "\"team-%u\",\"node\":\"%s\","
-		 "\"labels\":{\"app\":\"web%u\",\"pod-template-hash\":\"%u\"},"
-		 "\"owner\":{\"apiVersion\":\"apps/v1\",\"kind\":\"ReplicaSet\",\"name\":"
-		 "\"web%u-%u\",\"uid\":\"0b54b34c-6f5e-4a1c-9d07-3d8f1a2b3c4d\","
-		 "\"controller\":true},\"annotations\":{%s}}",
+		 "{\"count\":%u,\"containers\":%u,\"prefix\":\"web%u-%u\","
+		 "\"namespace\":\"team-%u\",\"node\":\"%s\",\"labels\":{\"app\":\"web%u\","
+		 "\"pod-template-hash\":\"%u\"},\"owner\":{\"apiVersion\":\"apps/v1\","
+		 "\"kind\":\"ReplicaSet\",\"name\":\"web%u-%u\",\"uid\":\"0b54b34c-6f5e-4a1c-9d07-3"
+		 "d8f1a2b3c4d\",\"controller\":true},\"annotations\":{%s}}",
 		 count, b->containers, workload, revision, workload % NAMESPACES, node, workload,
 		 revision, workload, revision, annotations);
 	free(bench_ask(b, "POST", "/debug/pods", body));

@@ -85,7 +85,7 @@ static enum cg_mode expected_mode(void)
 	return v2 ? CG_MODE_UNIFIED : CG_MODE_NONE;
 }
 
-static void test_host(void)
+TEST(host)
 {
 	struct cg_host h, named;
 
@@ -143,7 +143,7 @@ static void test_gaps(struct fake *f)
 }
 
 /* Without a descriptor left the host cannot be asked. */
-static void test_no_descriptor(void)
+TEST(no_descriptor)
 {
 	struct rlimit before;
 	struct cg_host h;
@@ -160,8 +160,7 @@ int main(void)
 	int fds;
 
 	fds = fake_open_fds();
-	test_host();
-	test_no_descriptor();
+	check_run();
 	fake_open(&f, tree_files, TREE_COUNT);
 	test_trusted(&f);
 	test_untrusted(&f);

@@ -245,7 +245,7 @@ static int run_faults(enum call call, int error)
 }
 
 /* A quota that the kernel refuses after the burst made room for it leaves the burst as it was. */
-static void test_burst_put_back(void)
+TEST(burst_put_back)
 {
 	OWN(drop_cg) struct cg *c = NULL;
 	char buf[64];
@@ -268,7 +268,7 @@ static bool leads_to(int fd, const char *path)
 
 /* The descriptor number in the event loop is not reused while the controller is disabled, and
  * refers to the file again when it is enabled. */
-static void test_events_fd_stays_ours(void)
+TEST(events_fd_stays_ours)
 {
 	OWN(drop_cg) struct cg *c = NULL;
 	struct usage u;
@@ -319,8 +319,7 @@ int main(void)
 	CHECK_EQ(scenario(), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		CHECK(run_faults(rows[i].call, rows[i].error) >= rows[i].at_least);
-	test_burst_put_back();
-	test_events_fd_stays_ours();
+	check_run();
 	fake_close(&f);
 	CHECK_EQ(fake_open_fds(), fds);
 	return check_result();

@@ -3,8 +3,6 @@
 #include "test/check.h"
 #include "test/fake.h"
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #define UID   "0f9d2d5e-86a3-4f0a-9b1e-3c2f5d6a7b8c"
 #define UID_  "0f9d2d5e_86a3_4f0a_9b1e_3c2f5d6a7b8c"
@@ -67,7 +65,7 @@ static const char *const bad[] = {
 	"kubepods//pod" UID,
 };
 
-static void test_names(void)
+TEST(names)
 {
 	struct kubepods_name n, untouched;
 
@@ -98,7 +96,7 @@ static void keep_container(void *path, const char *child, const struct kubepods_
 static void check_found(const char *prefix, const char *pod, const char *container)
 {
 	char full[KUBEPODS_PATH_MAX], path[KUBEPODS_PATH_MAX], pause[KUBEPODS_PATH_MAX];
-	struct fake f;
+	OWN(fake_close) struct fake f;
 
 	fake_open(&f, NULL, 0);
 	CHECK_EQ(kubepods_find_pod(f.fd, prefix, UID, path, sizeof path), -ENOENT);
@@ -120,10 +118,9 @@ static void check_found(const char *prefix, const char *pod, const char *contain
 	CHECK_EQ(kubepods_find_pod(f.fd, prefix, "ffff", path, sizeof path), -ENOENT);
 	CHECK_EQ(kubepods_find_pod(f.fd, prefix, "../x", path, sizeof path), -EINVAL);
 	CHECK_EQ(kubepods_find_pod(f.fd, prefix, "", path, sizeof path), -EINVAL);
-	fake_close(&f);
 }
 
-static void test_finds_both_drivers(void)
+TEST(finds_both_drivers)
 {
 	check_found("", SYSTEMD_POD, "cri-containerd-" ID ".scope");
 	check_found("", SYSTEMD_POD, "crio-" ID ".scope");
@@ -153,7 +150,7 @@ static void test_finds_both_drivers(void)
 #define ROOTLESS "user.slice/user-1000.slice/user@1000.service/user.slice/docker-" ID ".scope"
 
 /* Where nothing says where the pods are. */
-static void test_searches(void)
+TEST(searches)
 {
 	static const struct {
 		const char *prefix, *pods;
@@ -192,10 +189,10 @@ static void test_searches(void)
 }
 
 /* A tree of any size is searched in a bounded part. */
-static void test_search_ends(void)
+TEST(search_ends)
 {
 	char path[KUBEPODS_PATH_MAX] = "", prefix[KUBEPODS_PATH_MAX];
-	struct fake f;
+	OWN(fake_close) struct fake f;
 
 	fake_open(&f, NULL, 0);
 	for (unsigned i = 0; i < 12; i++) {
@@ -205,10 +202,9 @@ static void test_search_ends(void)
 	strcat(path, "kubepods/pod" UID);
 	fake_put(&f, path, NULL);
 	CHECK_EQ(kubepods_search(f.fd, UID, prefix, sizeof prefix), -ENOENT);
-	fake_close(&f);
 }
 
-static void test_prefixes(void)
+TEST(prefixes)
 {
 	static const char *const right[] = {"/",        "/kubelet",       "/kubelet/",
 					    "/foo/b-r", "/kubelet.slice", "/kubepods-root"};
@@ -233,11 +229,11 @@ static void test_prefixes(void)
 	CHECK(!kubepods_prefix_fits(deep));
 }
 
-static void test_parents(void)
+TEST(parents)
 {
 	char paths[KUBEPODS_PARENTS_MAX][KUBEPODS_PATH_MAX];
 	char top[KUBEPODS_PATH_MAX];
-	struct fake f;
+	OWN(fake_close) struct fake f;
 
 	fake_open(&f, NULL, 0);
 	CHECK_EQ(kubepods_parents(f.fd, "", paths), 0);
@@ -259,7 +255,6 @@ static void test_parents(void)
 	CHECK(!kubepods_any_pod(f.fd, "/other"));
 	CHECK_STR(paths[3], "kubepods/besteffort");
 	CHECK_EQ(kubepods_parents(f.fd, "/../etc", paths), 0);
-	fake_close(&f);
 }
 
 static void count_child(void *arg, const char *path, const struct kubepods_name *name)
@@ -270,9 +265,9 @@ static void count_child(void *arg, const char *path, const struct kubepods_name 
 	(*count)++;
 }
 
-static void test_children(void)
+TEST(children)
 {
-	struct fake f;
+	OWN(fake_close) struct fake f;
 	int count = 0;
 
 	fake_open(&f, NULL, 0);
@@ -282,17 +277,4 @@ static void test_children(void)
 	CHECK_EQ(kubepods_children(f.fd, CGROUPFS_POD, count_child, &count), 2);
 	CHECK_EQ(count, 2);
 	CHECK_EQ(kubepods_children(f.fd, "kubepods/none", count_child, &count), -ENOENT);
-	fake_close(&f);
-}
-
-int main(void)
-{
-	test_names();
-	test_finds_both_drivers();
-	test_searches();
-	test_search_ends();
-	test_prefixes();
-	test_parents();
-	test_children();
-	return check_result();
 }

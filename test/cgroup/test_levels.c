@@ -7,8 +7,6 @@
 #include "test/fake.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
 
 #define ID    "00000000000000000000000000000000000000000000000000000000000000aa"
 #define SCOPE "kubepods.slice/cri-containerd-" ID ".scope"
@@ -79,7 +77,7 @@ static void check_limits(uint64_t quota, uint64_t bytes)
 	CHECK_EQ(u.limits.mem_max, bytes);
 }
 
-static void test_limits(void)
+TEST(limits)
 {
 	/* crun 1.8 */
 	put(SCOPE, "max 100000\n", "max\n");
@@ -100,7 +98,7 @@ static void test_limits(void)
 }
 
 /* runc makes no inner level, and what is no scope has none. */
-static void test_single(void)
+TEST(single)
 {
 	OWN(drop_cg) struct cg *c = NULL;
 	struct usage u = {0};
@@ -127,7 +125,7 @@ static void check_throttle(struct cg *c, uint64_t periods, uint64_t throttled, u
 }
 
 /* Whichever level throttles is seen, and none twice. */
-static void test_throttle(void)
+TEST(throttle)
 {
 	OWN(drop_cg) struct cg *c = NULL;
 	struct usage u;
@@ -160,7 +158,7 @@ static void test_throttle(void)
 	CHECK_EQ(u.nr_throttled, 85);
 }
 
-static void test_oom_events(void)
+TEST(oom_events)
 {
 	OWN(drop_cg) struct cg *c = open_scope();
 	uint64_t looks = 0;
@@ -193,7 +191,7 @@ static void check_cpus(const char *scope, const char *inner, uint32_t want)
 	CHECK(cg_count_cpus(c, &count) == 0 && count == want);
 }
 
-static void test_cpus(void)
+TEST(cpus)
 {
 	check_cpus("\n", "\n", 0);
 	check_cpus("\n", "0-1\n", 2);
@@ -245,7 +243,7 @@ static void both(const char *file, const char *scope, const char *inner)
 	check_holds(INNER, file, inner);
 }
 
-static void test_write_cpu(void)
+TEST(write_cpu)
 {
 	put(SCOPE, "34000 100000\n", "67108864\n");
 	put(INNER, "33300 100000\n", "67108864\n");
@@ -275,7 +273,7 @@ static void test_write_cpu(void)
 }
 
 /* crun 1.8: a scope without limits gets none. */
-static void test_write_inner(void)
+TEST(write_inner)
 {
 	put(SCOPE, "max 100000\n", "max\n");
 	put(INNER, "33300 100000\n", "67108864\n");
@@ -298,7 +296,7 @@ static void test_write_inner(void)
 	both("cpu.max", "80000 100000\n", "max 100000\n");
 }
 
-static void test_write_memory(void)
+TEST(write_memory)
 {
 	put(SCOPE, "34000 100000\n", "67108864\n");
 	put(INNER, "33300 100000\n", "67108864\n");
@@ -320,7 +318,7 @@ static void test_write_memory(void)
 	both("memory.reclaim", "1048576\n", "");
 }
 
-static void test_force(void)
+TEST(force)
 {
 	OWN(drop_cg) struct cg *c = NULL;
 
@@ -345,7 +343,7 @@ static void count(void *, const struct cg_watch_event *e)
 	files += e->what == CG_WATCH_LIMIT;
 }
 
-static void test_late(void)
+TEST(late)
 {
 	OWN(drop_cg_watch) struct cg_watch *w = NULL;
 	OWN(drop_cg) struct cg *c = NULL;
@@ -381,7 +379,7 @@ static void test_late(void)
 }
 
 /* Without processes in the scope the container has ended; else the scope goes on alone. */
-static void test_gone(void)
+TEST(gone)
 {
 	OWN(drop_cg) struct cg *c = open_scope();
 	struct change raise = mem(256 * MIB, 0);
@@ -413,7 +411,7 @@ static void test_gone(void)
 }
 
 /* The folder is there before its limit files, and those of one controller before the other's. */
-static void test_files_late(void)
+TEST(files_late)
 {
 	OWN(drop_cg_watch) struct cg_watch *w = NULL;
 	OWN(drop_cg) struct cg *c = NULL;
@@ -450,7 +448,7 @@ static void test_files_late(void)
 }
 
 /* A folder of that name below a scope that is no container's is not an inner level. */
-static void test_names(void)
+TEST(names)
 {
 	OWN(drop_cg) struct cg *c = NULL;
 
@@ -461,7 +459,7 @@ static void test_names(void)
 }
 
 /* A link is not followed, a file is no level. */
-static void test_no_folder(void)
+TEST(no_folder)
 {
 	OWN(drop_cg) struct cg *c = NULL;
 
@@ -479,20 +477,7 @@ int main(void)
 
 	fake_open(&f, NULL, 0);
 	fds = fake_open_fds();
-	test_limits();
-	test_single();
-	test_throttle();
-	test_oom_events();
-	test_cpus();
-	test_write_cpu();
-	test_write_inner();
-	test_write_memory();
-	test_force();
-	test_late();
-	test_gone();
-	test_files_late();
-	test_names();
-	test_no_folder();
+	check_run();
 	CHECK_EQ(fake_open_fds(), fds);
 	fake_close(&f);
 	return check_result();

@@ -6,7 +6,6 @@
 #include "test/fake.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,7 +53,7 @@ static int too_many(void *, struct cg_load_result *ret, struct cg_probe *p)
 	return r;
 }
 
-static void test_loaded(void)
+TEST(loaded)
 {
 	struct cg_load_result a = {0};
 	struct cg_probe p = {.program = "x"};
@@ -80,7 +79,7 @@ static void test_loaded(void)
 	CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
 }
 
-static void test_failed(void)
+TEST(failed)
 {
 	static const struct {
 		cg_load_fn *load;
@@ -108,7 +107,7 @@ static void test_failed(void)
 }
 
 /* This process has room for one of the two descriptors: an error, and none leaks. */
-static void test_no_room(void)
+TEST(no_room)
 {
 	struct cg_load_result a = {0};
 	struct cg_probe p = {.program = "x"};
@@ -124,12 +123,4 @@ static void test_no_room(void)
 	setrlimit(RLIMIT_NOFILE, &before);
 	CHECK_EQ(a.count, 0);
 	CHECK_EQ(fake_open_fds(), fds);
-}
-
-int main(void)
-{
-	test_loaded();
-	test_failed();
-	test_no_room();
-	return check_result();
 }

@@ -20,7 +20,7 @@ static const char real[] = "MemTotal:        2014232 kB\n"
 			   "HugePages_Total:       0\n"
 			   "Hugepagesize:       2048 kB\n";
 
-static void test_real(void)
+TEST(real)
 {
 	struct meminfo m;
 
@@ -34,36 +34,32 @@ static void test_real(void)
 	CHECK_EQ(m.total, 8192);
 	CHECK_EQ(m.kubelet_available, UINT64_MAX); /* not reported */
 	/* LXC: the total is the container's, what is available the host's. */
-	CHECK_EQ(meminfo_parse(S("MemTotal: 8 kB\nMemFree: 3 kB\nMemAvailable: 9 kB\n"
+	CHECK_OK(meminfo_parse(S("MemTotal: 8 kB\nMemFree: 3 kB\nMemAvailable: 9 kB\n"
 				 "Inactive(file): 1 kB\n"),
-			       &m),
-		 0);
+			       &m));
 	CHECK_EQ(m.available, 3072);
 }
 
 /* The two lines are not of one moment: never more than there is. */
-static void test_kubelet(void)
+TEST(kubelet)
 {
 	struct meminfo m;
 
-	CHECK_EQ(meminfo_parse(S("MemTotal: 8 kB\nMemFree: 0 kB\nMemAvailable: 4 kB\n"
+	CHECK_OK(meminfo_parse(S("MemTotal: 8 kB\nMemFree: 0 kB\nMemAvailable: 4 kB\n"
 				 "Inactive(anon): 3 kB\nInactive(file): 0 kB\n"),
-			       &m),
-		 0);
+			       &m));
 	CHECK_EQ(m.kubelet_available, 0);
-	CHECK_EQ(meminfo_parse(S("MemTotal: 8 kB\nMemFree: 5 kB\nMemAvailable: 4 kB\n"
+	CHECK_OK(meminfo_parse(S("MemTotal: 8 kB\nMemFree: 5 kB\nMemAvailable: 4 kB\n"
 				 "Inactive(file): 4 kB\n"),
-			       &m),
-		 0);
+			       &m));
 	CHECK_EQ(m.kubelet_available, 8192);
-	CHECK_EQ(meminfo_parse(S("MemTotal: 8 kB\nMemFree: 18014398509481982 kB\n"
+	CHECK_OK(meminfo_parse(S("MemTotal: 8 kB\nMemFree: 18014398509481982 kB\n"
 				 "MemAvailable: 4 kB\nInactive(file): 18014398509481982 kB\n"),
-			       &m),
-		 0);
+			       &m));
 	CHECK_EQ(m.kubelet_available, 8192);
 }
 
-static void test_refused(void)
+TEST(refused)
 {
 	static const struct {
 		const char *text;
@@ -111,7 +107,7 @@ static void test_refused(void)
 }
 
 /* A file that is written anew is read anew. */
-static void test_read(void)
+TEST(read)
 {
 	char path[] = "/tmp/vscaled-meminfo-XXXXXX";
 	int fd = mkstemp(path);
@@ -130,13 +126,4 @@ static void test_read(void)
 	CHECK(m.total >= m.available && m.total > 0);
 	CHECK(m.kubelet_available > 0 && m.kubelet_available <= m.total);
 	close(fd);
-}
-
-int main(void)
-{
-	test_real();
-	test_kubelet();
-	test_refused();
-	test_read();
-	return check_result();
 }

@@ -30,7 +30,7 @@ struct text {
 		}                                                                                  \
 	} while (0)
 
-static void test_cpu_max(void)
+TEST(cpu_max)
 {
 	static const struct text bad[] = {
 		{S("")},
@@ -75,7 +75,7 @@ static void test_cpu_max(void)
 	CHECK_BAD(cg_parse_cpu_max, struct cg_cpu_max, bad);
 }
 
-static void test_cpu_stat(void)
+TEST(cpu_stat)
 {
 	static const struct text bad[] = {
 		{S("")},
@@ -109,30 +109,27 @@ static void test_cpu_stat(void)
 	struct cg_cpu_stat s;
 
 	/* 6.18 without a cpu controller */
-	CHECK_EQ(cg_parse_cpu_stat(S("usage_usec 17\nuser_usec 9\nsystem_usec 8\nnice_usec 0\n"),
-				   &s),
-		 0);
+	CHECK_OK(cg_parse_cpu_stat(S("usage_usec 17\nuser_usec 9\nsystem_usec 8\nnice_usec 0\n"),
+				   &s));
 	CHECK(s.usage_usec == 17 && !s.has_throttle && s.nr_periods == 0);
 	/* 6.12 with it */
-	CHECK_EQ(cg_parse_cpu_stat(S("usage_usec 29500000\nuser_usec 29000000\n"
+	CHECK_OK(cg_parse_cpu_stat(S("usage_usec 29500000\nuser_usec 29000000\n"
 				     "system_usec 500000\nnice_usec 0\n"
 				     "core_sched.force_idle_usec 0\nnr_periods 160\n"
 				     "nr_throttled 158\nthrottled_usec 26000000\nnr_bursts 0\n"
 				     "burst_usec 0\n"),
-				   &s),
-		 0);
+				   &s));
 	CHECK(s.has_throttle && s.nr_periods == 160 && s.nr_throttled == 158);
 	CHECK(s.throttled_usec == 26000000 && s.usage_usec == 29500000);
 	/* another order, and unknown keys, even if their values are no numbers */
-	CHECK_EQ(cg_parse_cpu_stat(S("throttled_usec 3\nnew some=1 full=2\nnr_throttled 2\n"
+	CHECK_OK(cg_parse_cpu_stat(S("throttled_usec 3\nnew some=1 full=2\nnr_throttled 2\n"
 				     "nr_periods 1\nusage_usec 4\n"),
-				   &s),
-		 0);
+				   &s));
 	CHECK(s.has_throttle && s.nr_periods == 1 && s.nr_throttled == 2 && s.usage_usec == 4);
 	CHECK_BAD(cg_parse_cpu_stat, struct cg_cpu_stat, bad);
 }
 
-static void test_values(void)
+TEST(values)
 {
 	static const struct text bad[] = {
 		{S("")},
@@ -192,7 +189,7 @@ static int parse_mem_stat(const char *text, size_t len, struct mem_stat *ret)
 	return cg_parse_mem_stat(text, len, 1 << 20, ret);
 }
 
-static void test_mem_stat(void)
+TEST(mem_stat)
 {
 	static const struct text bad[] = {
 		{S("")},
@@ -226,7 +223,7 @@ static void test_mem_stat(void)
 
 /* Linux 5.10: no `kernel`, no page tables. Kernel memory is the sum of the parts, or what is
  * charged beside page cache and slab that can go, if that is more. */
-static void test_mem_stat_old(void)
+TEST(mem_stat_old)
 {
 #define OLD                                                                                        \
 	"anon 1000\nfile 300\nkernel_stack 20\npercpu 5\nshmem 100\ninactive_anon 600\n"           \
@@ -248,7 +245,7 @@ static void test_mem_stat_old(void)
 	CHECK_EQ(mem_unreclaimable(&s), 7);
 }
 
-static void test_mem_events(void)
+TEST(mem_events)
 {
 	static const struct text bad[] = {
 		{S("low 0\nhigh 1\nmax 2\noom 3\n")},
@@ -267,10 +264,9 @@ static void test_mem_events(void)
 	uint64_t ooms;
 
 	/* 7.2 has one key more */
-	CHECK_EQ(cg_parse_mem_events(S("low 0\nhigh 1\nmax 2\noom 52164\noom_kill 4\n"
+	CHECK_OK(cg_parse_mem_events(S("low 0\nhigh 1\nmax 2\noom 52164\noom_kill 4\n"
 				       "oom_group_kill 5\nsock_throttled 6\n"),
-				     &e),
-		 0);
+				     &e));
 	CHECK(e.low == 0 && e.high == 1 && e.max == 2 && e.oom_kill == 4);
 	CHECK_BAD(cg_parse_mem_events, struct mem_events, bad);
 	CHECK_EQ(cg_parse_mem_ooms(S("low 0\nhigh 1\nmax 2\noom 52164\noom_kill 4\n"), &ooms), 0);
@@ -281,7 +277,7 @@ static void test_mem_events(void)
 #define SOME "some avg10=12.34 avg60=1.00 avg300=0.10 total=777\n"
 #define FULL "full avg10=0.00 avg60=0.00 avg300=0.00 total=55\n"
 
-static void test_psi(void)
+TEST(psi)
 {
 	static const struct text bad[] = {
 		{S("")},
@@ -321,7 +317,7 @@ static void test_psi(void)
 	CHECK_BAD(cg_parse_psi, struct psi, bad);
 }
 
-static void test_state(void)
+TEST(state)
 {
 	static const struct text bad[] = {
 		{S("")},
@@ -340,7 +336,7 @@ static void test_state(void)
 	CHECK_BAD(cg_parse_state, struct cg_state, bad);
 }
 
-static void test_controllers(void)
+TEST(controllers)
 {
 	static const struct text bad[] = {
 		{S("\n")},
@@ -357,9 +353,8 @@ static void test_controllers(void)
 
 	CHECK_EQ(cg_parse_controllers(S(""), &mask), 0);
 	CHECK_EQ(mask, 0);
-	CHECK_EQ(cg_parse_controllers(S("cpuset cpu io memory hugetlb pids rdma misc dmem\n"),
-				      &mask),
-		 0);
+	CHECK_OK(cg_parse_controllers(S("cpuset cpu io memory hugetlb pids rdma misc dmem\n"),
+				      &mask));
 	CHECK_EQ(mask, CG_CPU | CG_MEMORY | CG_CPUSET | CG_IO | CG_PIDS);
 	CHECK_EQ(cg_parse_controllers(S("hugetlb\n"), &mask), 0);
 	CHECK_EQ(mask, 0);
@@ -368,7 +363,7 @@ static void test_controllers(void)
 	CHECK_BAD(cg_parse_controllers, uint32_t, bad);
 }
 
-static void test_cpu_list(void)
+TEST(cpu_list)
 {
 	static const struct {
 		const char *text;
@@ -391,19 +386,4 @@ static void test_cpu_list(void)
 		CHECK_EQ(cg_parse_cpu_list(bad[i], strlen(bad[i]), &count), -EBADMSG);
 		CHECK_EQ(count, 77);
 	}
-}
-
-int main(void)
-{
-	test_cpu_max();
-	test_cpu_stat();
-	test_values();
-	test_mem_stat();
-	test_mem_stat_old();
-	test_mem_events();
-	test_psi();
-	test_state();
-	test_controllers();
-	test_cpu_list();
-	return check_result();
 }

@@ -10,12 +10,14 @@
 
 #define ALL ((USAGE_MEM_LIMIT << 1) - 1)
 
-static void test_read_all(const struct fake *f)
+static struct fake f;
+
+TEST(read_all)
 {
 	OWN(drop_cg) struct cg *c = NULL;
 	struct usage u;
 
-	CHECK_EQ(cg_open(f->fd, TREE_UNIT, &c), 0);
+	CHECK_EQ(cg_open(f.fd, TREE_UNIT, &c), 0);
 	CHECK_EQ(cg_read(c, ALL, &u), 0);
 	CHECK_EQ(u.have, ALL);
 	CHECK_EQ(u.cpu_usage_usec, 1000);
@@ -33,83 +35,83 @@ static void test_read_all(const struct fake *f)
 
 /* One descriptor per file, opened at the first read and then kept: the second read sees new
  * content without opening anything. */
-static void test_kept(const struct fake *f)
+TEST(kept)
 {
 	OWN(drop_cg) struct cg *c = NULL;
 	struct usage u;
 	int before;
 
-	CHECK_EQ(cg_open(f->fd, "/" TREE_UNIT, &c), 0);
+	CHECK_EQ(cg_open(f.fd, "/" TREE_UNIT, &c), 0);
 	before = fake_open_fds();
 	CHECK_EQ(cg_read(c, USAGE_MEM, &u), 0);
 	CHECK_EQ(fake_open_fds(), before + 1);
 	CHECK_EQ(u.have, USAGE_MEM);
-	fake_put(f, TREE_UNIT "/memory.current", "4096\n");
+	fake_put(&f, TREE_UNIT "/memory.current", "4096\n");
 	CHECK_EQ(cg_read(c, USAGE_MEM, &u), 0);
 	CHECK_EQ(u.mem_current, 4096);
 	CHECK_EQ(fake_open_fds(), before + 1);
-	fake_put(f, TREE_UNIT "/memory.current", "83886080\n");
+	fake_put(&f, TREE_UNIT "/memory.current", "83886080\n");
 }
 
 /* Only what was asked for is in have, although cpu.stat holds more. */
-static void test_mask(const struct fake *f)
+TEST(mask)
 {
 	OWN(drop_cg) struct cg *c = NULL;
 	struct usage u;
 
-	CHECK_EQ(cg_open(f->fd, TREE_UNIT, &c), 0);
+	CHECK_EQ(cg_open(f.fd, TREE_UNIT, &c), 0);
 	CHECK_EQ(cg_read(c, USAGE_THROTTLE, &u), 0);
 	CHECK_EQ(u.have, USAGE_THROTTLE);
 	CHECK_EQ(cg_read(c, 0, &u), 0);
 	CHECK_EQ(u.have, 0);
 }
 
-static void test_absent(const struct fake *f)
+TEST(absent)
 {
 	OWN(drop_cg) struct cg *c = NULL;
 	struct usage u;
 	int reads = 0;
 
-	fake_put(f, "bare.slice/cpu.stat", "usage_usec 5\n");
-	CHECK_EQ(cg_open(f->fd, "bare.slice", &c), 0);
+	fake_put(&f, "bare.slice/cpu.stat", "usage_usec 5\n");
+	CHECK_EQ(cg_open(f.fd, "bare.slice", &c), 0);
 	CHECK_EQ(cg_read(c, ALL, &u), 0);
 	CHECK_EQ(u.have, USAGE_CPU);
 	CHECK(u.limits.mem_max == LIMIT_MAX && u.limits.cpu_quota_usec == LIMIT_MAX);
 	CHECK(u.limits.mem_high == LIMIT_MAX && u.limits.cpu_burst_usec == 0);
 
 	/* A controller that is enabled later is found, if not at the very next read. */
-	fake_put(f, "bare.slice/memory.current", "1\n");
+	fake_put(&f, "bare.slice/memory.current", "1\n");
 	do
 		CHECK_EQ(cg_read(c, ALL, &u), 0);
 	while (!(u.have & USAGE_MEM) && ++reads < 100);
 	CHECK_EQ(u.have, USAGE_CPU | USAGE_MEM);
 	CHECK_EQ(reads, CG_ABSENT_READS);
-	fake_remove(f, "bare.slice");
+	fake_remove(&f, "bare.slice");
 }
 
 /* cpu.max.burst and memory.high only refine the limits. */
-static void test_refinements(const struct fake *f)
+TEST(refinements)
 {
 	OWN(drop_cg) struct cg *c = NULL;
 	struct usage u;
 
-	fake_put(f, "old.slice/cpu.max", "max 100000\n");
-	fake_put(f, "old.slice/memory.max", "8192\n");
-	CHECK_EQ(cg_open(f->fd, "old.slice", &c), 0);
+	fake_put(&f, "old.slice/cpu.max", "max 100000\n");
+	fake_put(&f, "old.slice/memory.max", "8192\n");
+	CHECK_EQ(cg_open(f.fd, "old.slice", &c), 0);
 	CHECK_EQ(cg_read(c, USAGE_CPU_LIMIT | USAGE_MEM_LIMIT, &u), 0);
 	CHECK_EQ(u.have, USAGE_CPU_LIMIT | USAGE_MEM_LIMIT);
 	CHECK(u.limits.cpu_burst_usec == 0 && u.limits.mem_high == LIMIT_MAX);
 	CHECK_EQ(u.limits.mem_max, 8192);
-	fake_remove(f, "old.slice/memory.max");
+	fake_remove(&f, "old.slice/memory.max");
 	cg_close(STEAL(c));
-	fake_put(f, "old.slice/memory.high", "4096\n");
-	CHECK_EQ(cg_open(f->fd, "old.slice", &c), 0);
+	fake_put(&f, "old.slice/memory.high", "4096\n");
+	CHECK_EQ(cg_open(f.fd, "old.slice", &c), 0);
 	CHECK_EQ(cg_read(c, USAGE_MEM_LIMIT, &u), 0);
 	CHECK_EQ(u.have, 0);
-	fake_remove(f, "old.slice");
+	fake_remove(&f, "old.slice");
 }
 
-static void test_malformed(const struct fake *f)
+TEST(malformed)
 {
 	static const char *const files[] = {"cpu.stat",        "memory.current", "memory.stat",
 					    "memory.peak",     "memory.events",  "cpu.pressure",
@@ -124,16 +126,16 @@ static void test_malformed(const struct fake *f)
 			char path[64];
 
 			snprintf(path, sizeof path, "bad.slice/%s", files[i]);
-			fake_put(f, path, texts[t]);
-			CHECK_EQ(cg_open(f->fd, "bad.slice", &c), 0);
+			fake_put(&f, path, texts[t]);
+			CHECK_EQ(cg_open(f.fd, "bad.slice", &c), 0);
 			CHECK_EQ(cg_read(c, ALL, &u), -EBADMSG);
 			CHECK_EQ(u.have, 77);
-			fake_remove(f, "bad.slice");
+			fake_remove(&f, "bad.slice");
 		}
 }
 
 /* A file as long as the buffer may go on behind it. */
-static void test_too_long(const struct fake *f)
+TEST(too_long)
 {
 	static char text[CG_TEXT_BYTES + 1];
 	OWN(drop_cg) struct cg *c = NULL;
@@ -143,16 +145,16 @@ static void test_too_long(const struct fake *f)
 	for (size_t i = 0; i + 4 <= CG_TEXT_BYTES; i += 4)
 		memcpy(text + i, "a 1\n", 4);
 	memcpy(text, "usage_usec 1234\n", 16);
-	fake_put(f, "long.slice/cpu.stat", text);
-	CHECK_EQ(cg_open(f->fd, "long.slice", &c), 0);
+	fake_put(&f, "long.slice/cpu.stat", text);
+	CHECK_EQ(cg_open(f.fd, "long.slice", &c), 0);
 	CHECK_EQ(cg_read(c, USAGE_CPU, &u), -EBADMSG);
 	text[CG_TEXT_BYTES - 4] = '\0';
-	fake_put(f, "long.slice/cpu.stat", text);
+	fake_put(&f, "long.slice/cpu.stat", text);
 	CHECK_EQ(cg_read(c, USAGE_CPU, &u), 0);
-	fake_remove(f, "long.slice");
+	fake_remove(&f, "long.slice");
 }
 
-static void test_paths(const struct fake *f)
+TEST(paths)
 {
 	static const struct {
 		const char *path;
@@ -173,9 +175,9 @@ static void test_paths(const struct fake *f)
 	char name[400];
 	struct cg *c = NULL;
 
-	CHECK_EQ(symlinkat("system.slice", f->fd, "link.slice"), 0);
+	CHECK_EQ(symlinkat("system.slice", f.fd, "link.slice"), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		int r = cg_open(f->fd, rows[i].path, &c);
+		int r = cg_open(f.fd, rows[i].path, &c);
 
 		/* O_NOFOLLOW with O_DIRECTORY: the kernel may name either. */
 		CHECK_EQ(r == -ELOOP ? -ENOTDIR : r, rows[i].result);
@@ -183,25 +185,25 @@ static void test_paths(const struct fake *f)
 	}
 	memset(name, 'a', sizeof name - 1);
 	name[sizeof name - 1] = '\0';
-	CHECK_EQ(cg_open(f->fd, name, &c), -ENAMETOOLONG);
+	CHECK_EQ(cg_open(f.fd, name, &c), -ENAMETOOLONG);
 	CHECK_EQ(cg_open(-1, TREE_UNIT, &c), -EBADF);
 	CHECK(c == NULL);
-	CHECK_EQ(unlinkat(f->fd, "link.slice", 0), 0);
+	CHECK_EQ(unlinkat(f.fd, "link.slice", 0), 0);
 }
 
-static void test_file_link(const struct fake *f)
+TEST(file_link)
 {
 	OWN(drop_cg) struct cg *c = NULL;
 	struct usage u;
 
-	fake_put(f, "l.slice", NULL);
-	CHECK_EQ(symlinkat("../" TREE_UNIT "/cpu.stat", f->fd, "l.slice/cpu.stat"), 0);
-	CHECK_EQ(cg_open(f->fd, "l.slice", &c), 0);
+	fake_put(&f, "l.slice", NULL);
+	CHECK_EQ(symlinkat("../" TREE_UNIT "/cpu.stat", f.fd, "l.slice/cpu.stat"), 0);
+	CHECK_EQ(cg_open(f.fd, "l.slice", &c), 0);
 	CHECK_EQ(cg_read(c, USAGE_CPU, &u), -ELOOP);
-	fake_remove(f, "l.slice");
+	fake_remove(&f, "l.slice");
 }
 
-static void test_root(const struct fake *f)
+TEST(root)
 {
 	static const char *const names[] = {"", "/", "//"};
 
@@ -209,60 +211,60 @@ static void test_root(const struct fake *f)
 		OWN(drop_cg) struct cg *c = NULL;
 		struct stat st;
 
-		CHECK_EQ(cg_open(f->fd, names[i], &c), 0);
-		CHECK_EQ(fstat(f->fd, &st), 0);
+		CHECK_EQ(cg_open(f.fd, names[i], &c), 0);
+		CHECK_EQ(fstat(f.fd, &st), 0);
 		CHECK(cg_id(c) == st.st_ino);
 	}
 }
 
 /* A cgroup made again under the same name is another one; the old one is gone for good. */
-static void test_identity(const struct fake *f)
+TEST(identity)
 {
 	OWN(drop_cg) struct cg *c = NULL;
 	struct usage u = {.have = 77};
 
-	fake_put(f, "re.slice/a/cpu.stat", "usage_usec 5\n");
-	CHECK_EQ(cg_open(f->fd, "re.slice/a", &c), 0);
-	CHECK_EQ(cg_same(c, f->fd, "/re.slice/a"), 1);
-	CHECK_EQ(cg_same(c, f->fd, TREE_UNIT), 0);
-	fake_remove(f, "re.slice/a");
-	CHECK_EQ(cg_same(c, f->fd, "re.slice/a"), -ENOENT);
-	CHECK(cg_replaced(c, f->fd, "re.slice/a"));
+	fake_put(&f, "re.slice/a/cpu.stat", "usage_usec 5\n");
+	CHECK_EQ(cg_open(f.fd, "re.slice/a", &c), 0);
+	CHECK_EQ(cg_same(c, f.fd, "/re.slice/a"), 1);
+	CHECK_EQ(cg_same(c, f.fd, TREE_UNIT), 0);
+	fake_remove(&f, "re.slice/a");
+	CHECK_EQ(cg_same(c, f.fd, "re.slice/a"), -ENOENT);
+	CHECK(cg_replaced(c, f.fd, "re.slice/a"));
 	CHECK_EQ(cg_read(c, ALL, &u), -ENODEV);
-	fake_put(f, "re.slice/a/cpu.stat", "usage_usec 6\n");
-	CHECK_EQ(cg_same(c, f->fd, "re.slice/a"), 0);
+	fake_put(&f, "re.slice/a/cpu.stat", "usage_usec 6\n");
+	CHECK_EQ(cg_same(c, f.fd, "re.slice/a"), 0);
 	CHECK_EQ(cg_read(c, ALL, &u), -ENODEV);
 	CHECK_EQ(u.have, 77);
-	fake_remove(f, "re.slice");
+	fake_remove(&f, "re.slice");
 }
 
-static void test_events_fd(const struct fake *f)
+TEST(events_fd)
 {
 	OWN(drop_cg) struct cg *c = NULL;
 	OWN(drop_cg) struct cg *bare = NULL;
 	int fd;
 
-	CHECK_EQ(cg_open(f->fd, TREE_UNIT, &c), 0);
+	CHECK_EQ(cg_open(f.fd, TREE_UNIT, &c), 0);
 	fd = cg_events_fd(c);
 	CHECK(fd >= 0);
 	CHECK_EQ(cg_events_fd(c), fd);
 	CHECK_EQ(fcntl(fd, F_GETFD), FD_CLOEXEC);
-	CHECK_EQ(cg_open(f->fd, "system.slice", &bare), 0);
+	CHECK_EQ(cg_open(f.fd, "system.slice", &bare), 0);
 	CHECK_EQ(cg_events_fd(bare), -ENOENT);
 }
 
 /* The kernel shows an empty list as a line without a word. */
-static void test_cpus(struct fake *f)
+TEST(cpus)
 {
 	OWN(drop_cg) struct cg *c = NULL;
 	bool has = false;
 
-	CHECK_EQ(cg_open(f->fd, TREE_UNIT, &c), 0);
+	CHECK_EQ(cg_open(f.fd, TREE_UNIT, &c), 0);
 	CHECK_EQ(cg_has_cpus(c, &has), -ENOENT);
-	fake_put(f, TREE_UNIT "/cpuset.cpus", "0-1\n");
+	fake_put(&f, TREE_UNIT "/cpuset.cpus", "0-1\n");
 	CHECK_EQ(cg_has_cpus(c, &has), 0);
 	CHECK(has);
-	fake_put(f, TREE_UNIT "/cpuset.cpus", "\n");
+	fake_put(&f, TREE_UNIT "/cpuset.cpus", "\n");
 	CHECK_EQ(cg_has_cpus(c, &has), 0);
 	CHECK(!has);
 }
@@ -270,22 +272,9 @@ static void test_cpus(struct fake *f)
 int main(void)
 {
 	int fds = fake_open_fds();
-	struct fake f;
 
 	fake_open(&f, tree_files, TREE_COUNT);
-	test_read_all(&f);
-	test_kept(&f);
-	test_mask(&f);
-	test_absent(&f);
-	test_refinements(&f);
-	test_malformed(&f);
-	test_too_long(&f);
-	test_paths(&f);
-	test_file_link(&f);
-	test_root(&f);
-	test_identity(&f);
-	test_events_fd(&f);
-	test_cpus(&f);
+	check_run();
 	cg_close(NULL);
 	fake_close(&f);
 	CHECK_EQ(fake_open_fds(), fds);

@@ -135,7 +135,7 @@ static void step(void)
 }
 
 /* When everything has stopped, nothing is left to differ. */
-static void at_rest(void)
+TEST(at_rest)
 {
 	uint32_t moving = UINT32_MAX;
 
@@ -173,7 +173,7 @@ int main(void)
 		snprintf(groups[i].name, sizeof groups[i].name, "g%u", i);
 	for (uint64_t i = 0; i < steps && check_failures == 0; i++)
 		step();
-	at_rest();
+	check_run();
 	fprintf(stderr, "seed %llu, %llu steps, %llu comparisons\n", (unsigned long long)seed,
 		(unsigned long long)steps, (unsigned long long)compared);
 	for (uint32_t i = 0; i < GROUPS; i++)

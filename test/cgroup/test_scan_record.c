@@ -39,7 +39,7 @@ static int decode(const struct scan_record *rec, struct usage *ret)
 	return scan_record_decode(rec, sizeof *rec, &expected, ret);
 }
 
-static void test_good(void)
+TEST(good)
 {
 	struct usage u;
 
@@ -65,7 +65,7 @@ static void test_good(void)
 }
 
 /* What a record does not have stays as for files that are not there. */
-static void test_parts(void)
+TEST(parts)
 {
 	struct scan_record rec = good;
 	struct scan_expect e = expected;
@@ -86,7 +86,7 @@ static void test_parts(void)
 	CHECK_EQ(scan_record_decode(&rec, sizeof rec, &e, &u), 0);
 }
 
-static void test_edges(void)
+TEST(edges)
 {
 	struct scan_record rec = good;
 	struct usage u;
@@ -112,7 +112,7 @@ static void test_edges(void)
 		CHECK_EQ(kept.have, 77);                                                           \
 	} while (0)
 
-static void test_refused(void)
+TEST(refused)
 {
 	struct usage u = {.have = 77};
 	struct scan_record rec = good;
@@ -142,7 +142,7 @@ static void test_refused(void)
 }
 
 /* A value between two reads agrees; below or above, in any of the fields, its part differs. */
-static void test_differs(void)
+TEST(differs)
 {
 	struct usage before, u, after;
 	uint32_t seen = 0;
@@ -183,7 +183,7 @@ static void test_differs(void)
 	CHECK_EQ(scan_parts_of(scan_differing_fields(&before, &u, &after)), USAGE_MEM);
 }
 
-static void test_take(void)
+TEST(take)
 {
 	struct usage full, to = {.have = USAGE_CPU, .cpu_usage_usec = 3, .mem_current = 4};
 
@@ -200,15 +200,4 @@ static void test_take(void)
 	scan_take(&to, &full, ALL);
 	CHECK_EQ(scan_parts_of(scan_differing_fields(&full, &to, &full)), 0);
 	CHECK_EQ(to.have, ALL);
-}
-
-int main(void)
-{
-	test_good();
-	test_parts();
-	test_edges();
-	test_refused();
-	test_differs();
-	test_take();
-	return check_result();
 }

@@ -10,6 +10,8 @@
 #define WEB 7
 #define TOP 8
 
+static struct fake f;
+
 /* The calls of one drain as text, one word each. */
 struct received {
 	char text[4096];
@@ -40,7 +42,7 @@ static const char *drain(struct cg_watch *w)
 	return h.text;
 }
 
-static void test_limits(struct fake *f)
+TEST(limits)
 {
 	OWN(drop_cg_watch) struct cg_watch *w = NULL;
 	OWN(drop_cg) struct cg *c = NULL;
@@ -49,71 +51,71 @@ static void test_limits(struct fake *f)
 
 	CHECK_EQ(cg_watch_new(&w), 0);
 	p = (struct pollfd){.fd = cg_watch_fd(w), .events = POLLIN};
-	CHECK_EQ(cg_open(f->fd, TREE_UNIT, &c), 0);
+	CHECK_EQ(cg_open(f.fd, TREE_UNIT, &c), 0);
 	CHECK_EQ(cg_watch_limits(w, c, WEB), 3);
 	CHECK_EQ(cg_watch_count(w), 3);
 	CHECK_EQ(poll(&p, 1, 0), 0);
 	CHECK_STR(drain(w), "");
 
-	fake_put(f, TREE_UNIT "/cpu.max", "max 100000\n");
+	fake_put(&f, TREE_UNIT "/cpu.max", "max 100000\n");
 	CHECK_EQ(poll(&p, 1, 0), 1);
 	CHECK_STR(drain(w), "wrote:7:cpu.max ");
 	CHECK_EQ(poll(&p, 1, 0), 0);
 	/* our own writes are received too */
 	CHECK_EQ(cg_write(c, &ch), APPLY_DONE);
 	CHECK_STR(drain(w), "wrote:7:memory.max ");
-	fake_put(f, TREE_UNIT "/memory.high", "4096\n");
-	fake_put(f, TREE_UNIT "/memory.max", "8192\n");
+	fake_put(&f, TREE_UNIT "/memory.high", "4096\n");
+	fake_put(&f, TREE_UNIT "/memory.max", "8192\n");
 	CHECK_STR(drain(w), "wrote:7:memory.high wrote:7:memory.max ");
-	fake_put(f, TREE_UNIT "/cpu.max.burst", "0\n");
+	fake_put(&f, TREE_UNIT "/cpu.max.burst", "0\n");
 	CHECK_STR(drain(w), "");
 
 	cg_watch_forget(w, WEB + 1);
 	CHECK_EQ(cg_watch_count(w), 3);
 	cg_watch_forget(w, WEB);
 	CHECK_EQ(cg_watch_count(w), 0);
-	fake_put(f, TREE_UNIT "/cpu.max", "max 100000\n");
+	fake_put(&f, TREE_UNIT "/cpu.max", "max 100000\n");
 	CHECK_STR(drain(w), "");
 }
 
 /* Watched again: the cookie is replaced, and files that came since are picked up. */
-static void test_again(struct fake *f)
+TEST(again)
 {
 	OWN(drop_cg_watch) struct cg_watch *w = NULL;
 	OWN(drop_cg) struct cg *c = NULL;
 
-	fake_put(f, "a.slice/memory.max", "max\n");
+	fake_put(&f, "a.slice/memory.max", "max\n");
 	CHECK_EQ(cg_watch_new(&w), 0);
-	CHECK_EQ(cg_open(f->fd, "a.slice", &c), 0);
+	CHECK_EQ(cg_open(f.fd, "a.slice", &c), 0);
 	CHECK_EQ(cg_watch_limits(w, c, 1), 1);
-	fake_put(f, "a.slice/cpu.max", "max 100000\n");
-	fake_put(f, "a.slice/memory.max", "1\n");
+	fake_put(&f, "a.slice/cpu.max", "max 100000\n");
+	fake_put(&f, "a.slice/memory.max", "1\n");
 	CHECK_STR(drain(w), "wrote:1:memory.max ");
 	CHECK_EQ(cg_watch_limits(w, c, 2), 2);
 	CHECK_EQ(cg_watch_count(w), 2);
-	fake_put(f, "a.slice/memory.max", "2\n");
-	fake_put(f, "a.slice/cpu.max", "1000 1000\n");
+	fake_put(&f, "a.slice/memory.max", "2\n");
+	fake_put(&f, "a.slice/cpu.max", "1000 1000\n");
 	CHECK_STR(drain(w), "wrote:2:memory.max wrote:2:cpu.max ");
-	fake_remove(f, "a.slice");
+	fake_remove(&f, "a.slice");
 }
 
-static void test_children(struct fake *f)
+TEST(children)
 {
 	OWN(drop_cg_watch) struct cg_watch *w = NULL;
 	OWN(drop_cg) struct cg *c = NULL;
 
-	fake_put(f, "b.slice", NULL);
+	fake_put(&f, "b.slice", NULL);
 	CHECK_EQ(cg_watch_new(&w), 0);
-	CHECK_EQ(cg_open(f->fd, "b.slice", &c), 0);
+	CHECK_EQ(cg_open(f.fd, "b.slice", &c), 0);
 	CHECK_EQ(cg_watch_children(w, c, TOP), 0);
-	fake_put(f, "b.slice/x.scope", NULL);
+	fake_put(&f, "b.slice/x.scope", NULL);
 	CHECK_STR(drain(w), "new:8:x.scope ");
-	fake_put(f, "b.slice/file", "no folder\n");
-	fake_put(f, "b.slice/x.scope/y", NULL);
+	fake_put(&f, "b.slice/file", "no folder\n");
+	fake_put(&f, "b.slice/x.scope/y", NULL);
 	CHECK_STR(drain(w), "");
-	fake_remove(f, "b.slice/x.scope");
+	fake_remove(&f, "b.slice/x.scope");
 	CHECK_STR(drain(w), "gone:8:x.scope ");
-	fake_remove(f, "b.slice");
+	fake_remove(&f, "b.slice");
 	/* The folder is still open, so it is reported only when that ends. */
 	cg_close(STEAL(c));
 	CHECK_STR(drain(w), "removed:8: ");
@@ -121,44 +123,44 @@ static void test_children(struct fake *f)
 }
 
 /* A cgroup made again under the old name is not the one that is watched. */
-static void test_recycled(struct fake *f)
+TEST(recycled)
 {
 	OWN(drop_cg_watch) struct cg_watch *w = NULL;
 	OWN(drop_cg) struct cg *c = NULL;
 
-	fake_put(f, "r.slice/cpu.max", "max 100000\n");
+	fake_put(&f, "r.slice/cpu.max", "max 100000\n");
 	CHECK_EQ(cg_watch_new(&w), 0);
-	CHECK_EQ(cg_open(f->fd, "r.slice", &c), 0);
+	CHECK_EQ(cg_open(f.fd, "r.slice", &c), 0);
 	CHECK_EQ(cg_watch_limits(w, c, 1), 1);
-	fake_remove(f, "r.slice");
-	fake_put(f, "r.slice/cpu.max", "max 100000\n");
+	fake_remove(&f, "r.slice");
+	fake_put(&f, "r.slice/cpu.max", "max 100000\n");
 	CHECK_STR(drain(w), "");
 	CHECK_EQ(cg_watch_count(w), 0);
 	/* gone: nothing to watch any more */
 	CHECK_EQ(cg_watch_limits(w, c, 1), 0);
-	fake_remove(f, "r.slice");
+	fake_remove(&f, "r.slice");
 }
 
 /* The callback may end the watch whose later events wait in the same buffer. */
-static void test_forget_inside(struct fake *f)
+TEST(forget_inside)
 {
 	OWN(drop_cg_watch) struct cg_watch *w = NULL;
 	OWN(drop_cg) struct cg *c = NULL;
 	struct received h = {0};
 
 	CHECK_EQ(cg_watch_new(&w), 0);
-	CHECK_EQ(cg_open(f->fd, TREE_UNIT, &c), 0);
+	CHECK_EQ(cg_open(f.fd, TREE_UNIT, &c), 0);
 	CHECK_EQ(cg_watch_limits(w, c, WEB), 3);
-	fake_put(f, TREE_UNIT "/cpu.max", "max 100000\n");
-	fake_put(f, TREE_UNIT "/memory.max", "1\n");
-	fake_put(f, TREE_UNIT "/memory.high", "1\n");
+	fake_put(&f, TREE_UNIT "/cpu.max", "max 100000\n");
+	fake_put(&f, TREE_UNIT "/memory.max", "1\n");
+	fake_put(&f, TREE_UNIT "/memory.high", "1\n");
 	h.forget = w;
 	CHECK_EQ(cg_watch_drain(w, hear, &h), 1);
 	CHECK_STR(h.text, "wrote:7:cpu.max ");
 	CHECK_EQ(cg_watch_count(w), 0);
 }
 
-static void test_many(struct fake *f)
+TEST(many)
 {
 	enum { COUNT = 100 };
 	OWN(drop_cg_watch) struct cg_watch *w = NULL;
@@ -169,9 +171,9 @@ static void test_many(struct fake *f)
 		OWN(drop_cg) struct cg *c = NULL;
 
 		snprintf(name, sizeof name, "many.slice/%d/cpu.max", i);
-		fake_put(f, name, "max 100000\n");
+		fake_put(&f, name, "max 100000\n");
 		snprintf(name, sizeof name, "many.slice/%d", i);
-		CHECK_EQ(cg_open(f->fd, name, &c), 0);
+		CHECK_EQ(cg_open(f.fd, name, &c), 0);
 		CHECK_EQ(cg_watch_limits(w, c, (uint64_t)i), 1);
 		CHECK_EQ(cg_watch_children(w, c, (uint64_t)i), 0);
 	}
@@ -182,11 +184,11 @@ static void test_many(struct fake *f)
 	(void)drain(w);
 	for (int i = 0; i < COUNT; i++) {
 		snprintf(name, sizeof name, "many.slice/%d/cpu.max", i);
-		fake_put(f, name, "1000 1000\n");
+		fake_put(&f, name, "1000 1000\n");
 		snprintf(want, sizeof want, "wrote:%d:cpu.max ", i);
 		CHECK_STR(drain(w), i % 2 ? want : "");
 	}
-	fake_remove(f, "many.slice");
+	fake_remove(&f, "many.slice");
 }
 
 static void count_overflow(void *ctx, const struct cg_watch_event *e)
@@ -195,7 +197,7 @@ static void count_overflow(void *ctx, const struct cg_watch_event *e)
 }
 
 /* More events than the kernel's queue holds: said so, exactly once, and everything goes on. */
-static void test_overflow(struct fake *f)
+TEST(overflow)
 {
 	OWN(drop_cg_watch) struct cg_watch *w = NULL;
 	OWN(drop_cg) struct cg *c = NULL;
@@ -206,12 +208,12 @@ static void test_overflow(struct fake *f)
 	if (limit != NULL)
 		fclose(limit);
 	CHECK_EQ(cg_watch_new(&w), 0);
-	CHECK_EQ(cg_open(f->fd, TREE_UNIT, &c), 0);
+	CHECK_EQ(cg_open(f.fd, TREE_UNIT, &c), 0);
 	CHECK_EQ(cg_watch_limits(w, c, WEB), 3);
 	/* equal neighbours are merged, so two files take turns */
 	for (int i = 0; i < events / 2 + 10; i++) {
-		fake_put(f, TREE_UNIT "/memory.max", "1\n");
-		fake_put(f, TREE_UNIT "/memory.high", "1\n");
+		fake_put(&f, TREE_UNIT "/memory.max", "1\n");
+		fake_put(&f, TREE_UNIT "/memory.high", "1\n");
 	}
 	do {
 		r = cg_watch_drain(w, count_overflow, &overflows);
@@ -221,23 +223,16 @@ static void test_overflow(struct fake *f)
 	CHECK_EQ(overflows, 1);
 	/* a drain is bounded: the storm took several */
 	CHECK(events < 8192 || drains > 2);
-	fake_put(f, TREE_UNIT "/memory.max", "1\n");
+	fake_put(&f, TREE_UNIT "/memory.max", "1\n");
 	CHECK_STR(drain(w), "wrote:7:memory.max ");
 }
 
 int main(void)
 {
 	int fds = fake_open_fds();
-	struct fake f;
 
 	fake_open(&f, tree_files, TREE_COUNT);
-	test_limits(&f);
-	test_again(&f);
-	test_children(&f);
-	test_recycled(&f);
-	test_forget_inside(&f);
-	test_many(&f);
-	test_overflow(&f);
+	check_run();
 	cg_watch_free(NULL);
 	fake_close(&f);
 	CHECK_EQ(fake_open_fds(), fds);

@@ -34,7 +34,7 @@ static void check_write(struct change ch, int outcome, const char *file, const c
 	CHECK_STR(fake_get(&f, path, buf, sizeof buf), text);
 }
 
-static void test_cpu_max(void)
+TEST(cpu_max)
 {
 	const char *untouched = "20000 100000\n";
 
@@ -52,7 +52,7 @@ static void test_cpu_max(void)
 }
 
 /* The tree's burst is 10000. */
-static void test_burst(void)
+TEST(burst)
 {
 	check_write(cpu(5000, 100000), APPLY_DONE, "cpu.max.burst", "5000\n");
 	check_write(cpu(10000, 100000), APPLY_DONE, "cpu.max.burst", "10000\n");
@@ -62,7 +62,7 @@ static void test_burst(void)
 	check_write(mem(KNOB_CPU_BURST, 10000, 0), APPLY_UNCHANGED, "cpu.max.burst", "10000\n");
 }
 
-static void test_mem_max(void)
+TEST(mem_max)
 {
 	const char *untouched = "134217728\n";
 
@@ -77,7 +77,7 @@ static void test_mem_max(void)
 }
 
 /* Never below use + margin, counted on what the kernel would make of the value. */
-static void test_mem_lower(void)
+TEST(mem_lower)
 {
 	const char *untouched = "134217728\n";
 	const uint64_t margin = MIB;
@@ -99,7 +99,7 @@ static void test_mem_lower(void)
 }
 
 /* The check reads the kernel's present limit and use, not the plan's idea of them. */
-static void test_mem_race(void)
+TEST(mem_race)
 {
 	struct change ch = mem(KNOB_MEM_MAX, 2 * MEM_MAX, 0);
 	OWN(drop_cg) struct cg *c = NULL;
@@ -123,14 +123,14 @@ static void test_mem_race(void)
 	CHECK_STR(fake_get(&f, TREE_UNIT "/memory.max", buf, sizeof buf), "max\n");
 }
 
-static void test_mem_high(void)
+TEST(mem_high)
 {
 	check_write(mem(KNOB_MEM_HIGH, 5000, 0), APPLY_DONE, "memory.high", "4096\n");
 	check_write(mem(KNOB_MEM_HIGH, LIMIT_MAX, 0), APPLY_UNCHANGED, "memory.high", "max\n");
 }
 
 /* The file keeps what was written last: the size of the last piece. */
-static void test_reclaim(void)
+TEST(reclaim)
 {
 	check_write(mem(KNOB_MEM_RECLAIM, 0, 0), APPLY_UNCHANGED, "memory.reclaim", "");
 	check_write(mem(KNOB_MEM_RECLAIM, 5, 0), APPLY_DONE, "memory.reclaim", "5\n");
@@ -142,7 +142,7 @@ static void test_reclaim(void)
 
 /* Every knob: a missing file of a living cgroup is an error of its own, a removed cgroup is gone,
  * and neither makes a file. */
-static void test_missing(void)
+TEST(missing)
 {
 	for (enum knob k = 0; k < KNOB_COUNT; k++) {
 		struct change ch = {.knob = k, .to = 8 * MIB, .period_usec = 100000};
@@ -168,7 +168,7 @@ static void test_missing(void)
 	}
 }
 
-static void test_knob_range(void)
+TEST(knob_range)
 {
 	struct change ch = {.knob = KNOB_COUNT};
 	OWN(drop_cg) struct cg *c = NULL;
@@ -182,15 +182,7 @@ int main(void)
 	int fds = fake_open_fds();
 
 	fake_open(&f, tree_files, TREE_COUNT);
-	test_cpu_max();
-	test_burst();
-	test_mem_max();
-	test_mem_lower();
-	test_mem_race();
-	test_mem_high();
-	test_reclaim();
-	test_missing();
-	test_knob_range();
+	check_run();
 	fake_close(&f);
 	CHECK_EQ(fake_open_fds(), fds);
 	return check_result();

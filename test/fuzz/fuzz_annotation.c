@@ -15,7 +15,7 @@
 #define LINES_MAX 16
 #define INPUT_MAX 65536
 
-static void require(int truth, const char *what, const char *text)
+static void require_of(int truth, const char *what, const char *text)
 {
 	if (truth)
 		return;
@@ -25,8 +25,8 @@ static void require(int truth, const char *what, const char *text)
 
 static void check_range(const struct range *r, const struct range *admin)
 {
-	require(r->min >= admin->min && r->max <= admin->max && r->max > 0, "beyond", "bounds");
-	require(r->min <= r->max, "minimum above", "maximum");
+	require_of(r->min >= admin->min && r->max <= admin->max && r->max > 0, "beyond", "bounds");
+	require_of(r->min <= r->max, "minimum above", "maximum");
 }
 
 static int check_rule(const struct annotation_input *in, const char *container)
@@ -35,19 +35,19 @@ static int check_rule(const struct annotation_input *in, const char *container)
 	struct container_rule rule;
 	int r = annotation_rule(in, container, &rule, &err);
 
-	require(memchr(err.text, '\0', sizeof err.text) != NULL, "no end", "of the error");
+	require_of(memchr(err.text, '\0', sizeof err.text) != NULL, "no end", "of the error");
 	for (const char *p = err.text; *p != '\0'; p++)
-		require(isprint((unsigned char)*p), "control byte", err.text);
+		require_of(isprint((unsigned char)*p), "control byte", err.text);
 	if (r == -ENOENT || r == -ENOMEM)
 		return r;
-	require((r == 0) == (err.text[0] == '\0'), "verdict and words", err.text);
-	require(r == 0 || rule.rule.mode == MODE_OFF, "refused and not Off", err.text);
-	require(r < 0 || rule.frozen_mode == MODE_OFF, "frozen without", "a mistake");
-	require(MAX(rule.rule.mode, rule.frozen_mode) <= in->config->kubernetes.highest_mode,
-		"beyond", "highest mode");
-	require(!rule.has_rollout || (MAX(rule.rule.mode, rule.frozen_mode) != MODE_OFF &&
-				      rule.rollout_percent < 100),
-		"rollout of", "none or all");
+	require_of((r == 0) == (err.text[0] == '\0'), "verdict and words", err.text);
+	require_of(r == 0 || rule.rule.mode == MODE_OFF, "refused and not Off", err.text);
+	require_of(r < 0 || rule.frozen_mode == MODE_OFF, "frozen without", "a mistake");
+	require_of(MAX(rule.rule.mode, rule.frozen_mode) <= in->config->kubernetes.highest_mode,
+		   "beyond", "highest mode");
+	require_of(!rule.has_rollout || (MAX(rule.rule.mode, rule.frozen_mode) != MODE_OFF &&
+					 rule.rollout_percent < 100),
+		   "rollout of", "none or all");
 	check_range(&rule.rule.cpu_milli, &in->config->kubernetes.cpu_milli);
 	check_range(&rule.rule.mem_bytes, &in->config->kubernetes.mem_bytes);
 	return r;
@@ -88,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			list[pod.annotation_count++] = (struct kube_annotation){key, line};
 	}
 	r = check_rule(&in, "app");
-	require(check_rule(&in, "other") == r, "another verdict", "for another container");
+	require_of(check_rule(&in, "other") == r, "another verdict", "for another container");
 	c.pods = NULL;
 	c.pod_rule_count = 0;
 	config_free(&c);

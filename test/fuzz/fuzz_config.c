@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void require(int truth, const char *what, const char *text)
+static void require_of(int truth, const char *what, const char *text)
 {
 	if (truth)
 		return;
@@ -22,7 +22,7 @@ static void check_messages(const struct config_errors *errs)
 {
 	for (size_t i = 0; i < errs->count; i++)
 		for (const char *p = errs->text[i]; *p != '\0'; p++)
-			require(!iscntrl((unsigned char)*p), "control byte", errs->text[i]);
+			require_of(!iscntrl((unsigned char)*p), "control byte", errs->text[i]);
 }
 
 static char *dump(const struct config *c)
@@ -43,11 +43,11 @@ static void check_dump(const struct config *c)
 	first = dump(c);
 	if (first == NULL)
 		return;
-	require(config_load_text("dump", first, strlen(first), &again, &errs) == 0, errs.text[0],
-		first);
+	require_of(config_load_text("dump", first, strlen(first), &again, &errs) == 0, errs.text[0],
+		   first);
 	second = dump(&again);
 	if (second != NULL)
-		require(strcmp(first, second) == 0, "another dump", second);
+		require_of(strcmp(first, second) == 0, "another dump", second);
 	config_free(&again);
 }
 
@@ -59,10 +59,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	check_messages(&errs);
 	if (r < 0) {
-		require(r == -ENOMEM || errs.count > 0, "refused", "without a word");
+		require_of(r == -ENOMEM || errs.count > 0, "refused", "without a word");
 		return 0;
 	}
-	require(errs.count == 0, "accepted in spite of", errs.text[0]);
+	require_of(errs.count == 0, "accepted in spite of", errs.text[0]);
 	config_rule_for(&c, "web-1.service");
 	config_pod_rule_for(&c, &(struct config_pod){"team-a", "app=web,tier=", "Deployment"});
 	check_dump(&c);

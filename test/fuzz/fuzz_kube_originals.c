@@ -5,14 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void require(int truth, const char *what)
-{
-	if (truth)
-		return;
-	fprintf(stderr, "%s\n", what);
-	abort();
-}
-
 static void read_published(const char *text)
 {
 	struct kube_published p = {.samples = 7};

@@ -10,14 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void require(int truth, const char *what)
-{
-	if (truth)
-		return;
-	fprintf(stderr, "%s\n", what);
-	abort();
-}
-
 static int same(const char *peeked, const char *decoded)
 {
 	return strcmp(peeked, decoded) == 0;

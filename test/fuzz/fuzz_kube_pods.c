@@ -18,14 +18,6 @@ struct pods {
 	size_t count;
 };
 
-static void require(int truth, const char *what)
-{
-	if (truth)
-		return;
-	fprintf(stderr, "%s\n", what);
-	abort();
-}
-
 static void check_pod(const struct kube_pod *p)
 {
 	enum resource lacking;

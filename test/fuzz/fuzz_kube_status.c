@@ -7,14 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void require(int truth, const char *what)
-{
-	if (truth)
-		return;
-	fprintf(stderr, "%s\n", what);
-	abort();
-}
-
 static void check_text(const char *s, size_t size)
 {
 	require(memchr(s, '\0', size) != NULL, "no end");

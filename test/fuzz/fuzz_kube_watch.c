@@ -5,14 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void require(int truth, const char *what)
-{
-	if (truth)
-		return;
-	fprintf(stderr, "%s\n", what);
-	abort();
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct kube_watch_line l = {.event = WATCH_UNKNOWN};

@@ -9,14 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void require(int truth, const char *what)
-{
-	if (truth)
-		return;
-	fprintf(stderr, "%s\n", what);
-	abort();
-}
-
 static void check_accepted(const struct kube_config *c)
 {
 	require(c->server != NULL && strncmp(c->server, "http", 4) == 0, "no server");

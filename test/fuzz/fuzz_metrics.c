@@ -8,7 +8,7 @@
 #include "test/fuzz/fuzz.h"
 #include <string.h>
 
-static void require(int truth)
+static void must(int truth)
 {
 	if (!truth)
 		abort();
@@ -20,19 +20,19 @@ static void check_label(const struct metrics_writer *w, const char *want)
 	const char *p = memmem(w->data, w->size, "{unit=\"", strlen("{unit=\""));
 	const char *end = w->data + w->size;
 
-	require(p != NULL);
+	must(p != NULL);
 	for (p += strlen("{unit=\""); *want != '\0'; want++, p++) {
 		char got = *p;
 
-		require(p < end && got != '"' && got != '\n');
+		must(p < end && got != '"' && got != '\n');
 		if (got == '\\') {
 			got = *++p;
-			require(got == 'n' || got == '"' || got == '\\');
+			must(got == 'n' || got == '"' || got == '\\');
 			got = got == 'n' ? '\n' : got;
 		}
-		require(got == *want || ((signed char)*want < 0 && got == '?'));
+		must(got == *want || ((signed char)*want < 0 && got == '?'));
 	}
-	require(*p == '"');
+	must(*p == '"');
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(text, data, size);
 	text[size] = '\0';
 	if (listen_parse(text, &at) == 0)
-		require(at.size > 0 && at.size <= sizeof at.address);
+		must(at.size > 0 && at.size <= sizeof at.address);
 	process_parse_stat(text, &facts, &number);
 	process_parse_boot(text, &number);
 	metrics_family(&w, &metrics_table[0]);

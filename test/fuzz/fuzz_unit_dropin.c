@@ -4,7 +4,6 @@
 #include "systemd/unit_dropin.h"
 #include "test/fuzz/fuzz.h"
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,14 +12,6 @@
 
 static char root[] = "/tmp/vscaled-dropin-XXXXXX";
 static int file = -1;
-
-static void require(bool truth, const char *what)
-{
-	if (truth)
-		return;
-	fprintf(stderr, "%s\n", what);
-	abort();
-}
 
 static void remove_root(void)
 {

@@ -74,10 +74,9 @@ struct rig_result rig_ask(struct rig *r, const struct kube_request *request)
 {
 	struct rig_result result = {0};
 
-	CHECK_EQ(kube_client_start(r->client, request,
+	CHECK_OK(kube_client_start(r->client, request,
 				   request->stream || request->pieces ? rig_line : NULL, rig_done,
-				   &result, NULL),
-		 0);
+				   &result, NULL));
 	rig_turn(r, &result.done, 1, 60 * USEC_PER_SEC);
 	CHECK_EQ(result.done, 1);
 	if (result.body == NULL)

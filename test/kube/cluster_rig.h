@@ -40,12 +40,14 @@ struct crig {
 };
 
 /* Starts a server with these options (ended by NULL), and a tree without pods. extra: further
- * configuration, or NULL; a history: in it replaces the rig's. False: there is no python3 here. */
-bool crig_open(struct crig *c, const char *const *options, const char *extra);
+ * configuration, or NULL; a history: in it replaces the rig's. What a test before it has opened is
+ * closed first. Skips the program where there is no python3. */
+void crig_open(struct crig *c, const char *const *options, const char *extra);
 /* Starts the daemon; the API server need not answer. */
 void crig_start(struct crig *c);
 /* Another `extra` in the configuration, and SIGHUP. */
 void crig_reload(struct crig *c, const char *extra);
+/* At the latest at the end of the program; nothing was killed. */
 void crig_close(struct crig *c);
 
 /* default/NAME on the server and in the tree, its containers running: app, with 200m and 64Mi, and

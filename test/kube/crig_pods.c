@@ -7,12 +7,11 @@
 #include <time.h>
 
 static const char containers[] =
-	"\"containers\":[{\"name\":\"app\",\"image\":\"example.com/app:1\",\"resources\":{"
-	"\"limits\":{\"cpu\":\"200m\",\"memory\":\"64Mi\"},"
-	"\"requests\":{\"cpu\":\"100m\",\"memory\":\"16Mi\"}}},"
-	"{\"name\":\"log\",\"image\":\"example.com/log:1\",\"resources\":{"
-	"\"limits\":{\"cpu\":\"300m\",\"memory\":\"32Mi\"},"
-	"\"requests\":{\"cpu\":\"100m\",\"memory\":\"16Mi\"}}}]";
+	"\"containers\":[{\"name\":\"app\",\"image\":\"example.com/app:1\","
+	"\"resources\":{\"limits\":{\"cpu\":\"200m\",\"memory\":\"64Mi\"},"
+	"\"requests\":{\"cpu\":\"100m\",\"memory\":\"16Mi\"}}},{\"name\":\"log\","
+	"\"image\":\"example.com/log:1\",\"resources\":{\"limits\":{\"cpu\":\"300m\","
+	"\"memory\":\"32Mi\"},\"requests\":{\"cpu\":\"100m\",\"memory\":\"16Mi\"}}}]";
 
 __attribute__((format(printf, 1, 2))) static char *text_of(const char *format, ...)
 {
@@ -225,8 +224,7 @@ void crig_annotate(struct crig *c, const struct rig_pod *p, const char *key, con
 void crig_user_resizes(struct crig *c, const struct rig_pod *p, const char *cpu, const char *memory)
 {
 	OWN(drop_free)
-	char *path = text_of("/api/v1/namespaces/default/pods/%s/resize"
-			     "?fieldManager=kubectl-patch",
+	char *path = text_of("/api/v1/namespaces/default/pods/%s/resize?fieldManager=kubectl-patch",
 			     p->name);
 	OWN(drop_free) char *c_text = cpu ? text_of("\"cpu\":\"%s\"", cpu) : strdup("");
 	OWN(drop_free) char *m_text = memory ? text_of("\"memory\":\"%s\"", memory) : strdup("");

@@ -101,3 +101,15 @@ void server_deliver(struct rig *g, struct rig_call *c);
 void server_kubelet(struct rig *g, struct rig_pod *p);
 /* The watch reports the newest object. */
 void server_show(struct rig *g, struct rig_pod *p);
+
+/* Opens and closes a rig around a test. */
+#define WITH(g) for (struct rig g, *p_ = (rig_start(&g, 1), &g); p_; rig_stop(p_), p_ = NULL)
+
+/* A test that is given a rig. */
+#define TEST_RIG(name)                                                                             \
+	static void with_rig_##name(struct rig *g);                                                \
+	TEST(name)                                                                                 \
+	{                                                                                          \
+		WITH(rig) with_rig_##name(&rig);                                                   \
+	}                                                                                          \
+	static void with_rig_##name(struct rig *g)

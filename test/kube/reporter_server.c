@@ -21,15 +21,14 @@ static char *pod_json(const struct rig_pod *p)
 	snprintf(spec, sizeof spec,
 		 "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\",\"uid\":\"%s\","
 		 "\"resourceVersion\":\"%llu\",\"generation\":%llu,\"annotations\":{}},"
-		 "\"spec\":{\"nodeName\":\"n\",\"containers\":[{\"name\":\"app\",\"resources\":{"
-		 "\"limits\":{\"cpu\":\"%llum\",\"memory\":\"%llu\"},"
+		 "\"spec\":{\"nodeName\":\"n\",\"containers\":[{\"name\":\"app\","
+		 "\"resources\":{\"limits\":{\"cpu\":\"%llum\",\"memory\":\"%llu\"},"
 		 "\"requests\":{\"cpu\":\"%llum\",\"memory\":\"%llu\"}}}]},"
 		 "\"status\":{\"phase\":\"Running\",\"qosClass\":\"Burstable\","
-		 "\"observedGeneration\":%llu,\"conditions\":[%s],\"containerStatuses\":[{"
-		 "\"name\":\"app\",\"ready\":true,\"restartCount\":0,"
-		 "\"containerID\":\"containerd://c0\","
-		 "\"state\":{\"running\":{\"startedAt\":\"2026-11-20T08:00:00Z\"}},\"resources\":{"
-		 "\"limits\":{\"cpu\":\"%llum\",\"memory\":\"%llu\"},"
+		 "\"observedGeneration\":%llu,\"conditions\":[%s],\"containerStatuses\":[{\"name\":"
+		 "\"app\",\"ready\":true,\"restartCount\":0,\"containerID\":\"containerd://c0\","
+		 "\"state\":{\"running\":{\"startedAt\":\"2026-11-20T08:00:00Z\"}},"
+		 "\"resources\":{\"limits\":{\"cpu\":\"%llum\",\"memory\":\"%llu\"},"
 		 "\"requests\":{\"cpu\":\"%llum\",\"memory\":\"%llu\"}}}]}}",
 		 p->uid, p->space ? p->space : "lab", p->uid,
 		 (unsigned long long)p->generation * 10, (unsigned long long)p->generation,

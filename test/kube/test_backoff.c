@@ -3,7 +3,7 @@
 #include "policy/base/backoff.h"
 #include "test/check.h"
 
-static void test_growth(void)
+TEST(growth)
 {
 	static const usec_t waits_msec[] = {800,   1600,  3200,  6400, 12800,
 					    25600, 30000, 30000, 30000};
@@ -18,7 +18,7 @@ static void test_growth(void)
 	}
 }
 
-static void test_reset(void)
+TEST(reset)
 {
 	struct backoff b = {.random = 7};
 	usec_t now = 0;
@@ -34,7 +34,7 @@ static void test_reset(void)
 }
 
 /* The jitter fills its range evenly, and two seeds part. */
-static void test_jitter(void)
+TEST(jitter)
 {
 	unsigned low = 0, part = 0;
 
@@ -49,7 +49,7 @@ static void test_jitter(void)
 	CHECK(part > 990);
 }
 
-static void test_zero_seed(void)
+TEST(zero_seed)
 {
 	struct backoff b = {0};
 	usec_t first = backoff_next(&b, 0);
@@ -59,7 +59,7 @@ static void test_zero_seed(void)
 }
 
 /* For a whole day without an answer. */
-static void test_rate(void)
+TEST(rate)
 {
 	for (uint64_t seed = 1; seed <= 50; seed++) {
 		struct backoff b = {.random = seed};
@@ -76,14 +76,4 @@ static void test_rate(void)
 		}
 		CHECK(tries < 24 * 60 * 2 && tries > 24 * 60);
 	}
-}
-
-int main(void)
-{
-	test_growth();
-	test_reset();
-	test_jitter();
-	test_zero_seed();
-	test_rate();
-	return check_result();
 }

@@ -74,9 +74,8 @@ static void start(struct actor *a, const char *path, bool stream)
 {
 	const struct kube_request q = {.method = "GET", .path = path, .stream = stream};
 
-	CHECK_EQ(kube_client_start(a->rig->client, &q, stream ? actor_line : NULL, actor_done, a,
-				   &a->self),
-		 0);
+	CHECK_OK(kube_client_start(a->rig->client, &q, stream ? actor_line : NULL, actor_done, a,
+				   &a->self));
 }
 
 static void open_rig(struct rig *r)
@@ -93,7 +92,7 @@ static void turn(struct rig *r, usec_t span)
 }
 
 /* Cancelled after so many turns of the loop: waiting, connecting, asking, answering. */
-static void test_cancel_each_state(void)
+TEST(cancel_each_state)
 {
 	static const char *const paths[] = {"/ok", "/hang", "/drip", "/forever"};
 
@@ -118,7 +117,7 @@ static void test_cancel_each_state(void)
 		}
 }
 
-static void test_free_each_state(void)
+TEST(free_each_state)
 {
 	for (int turns = 0; turns < 8; turns++) {
 		struct rig r;
@@ -137,9 +136,9 @@ static void test_free_each_state(void)
 	}
 }
 
-static void test_cancel_in_line(void)
+TEST(cancel_in_line)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct actor a = {.rig = &r, .in_line = CANCEL_SELF};
 	struct actor b = {.rig = &r, .in_line = CANCEL_OTHER}, c = {.rig = &r};
 
@@ -156,12 +155,11 @@ static void test_cancel_in_line(void)
 	CHECK(b.other == NULL);
 	CHECK_EQ(c.done, 0);
 	kube_call_cancel(b.self);
-	rig_close(&r);
 }
 
-static void test_cancel_in_done(void)
+TEST(cancel_in_done)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct actor a = {.rig = &r, .in_done = CANCEL_SELF};
 	struct actor b = {.rig = &r, .in_done = CANCEL_OTHER}, c = {.rig = &r};
 
@@ -176,12 +174,11 @@ static void test_cancel_in_done(void)
 	CHECK_EQ(a.done, 1);
 	CHECK_EQ(b.done, 1);
 	CHECK_EQ(c.done, 0);
-	rig_close(&r);
 }
 
 static void test_free_inside(enum deed in_line, enum deed in_done, const char *path)
 {
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct actor a = {.rig = &r, .in_line = in_line, .in_done = in_done};
 	struct actor b = {.rig = &r}, c = {.rig = &r};
 
@@ -194,13 +191,12 @@ static void test_free_inside(enum deed in_line, enum deed in_done, const char *p
 	CHECK(r.client == NULL);
 	CHECK_EQ(a.done, in_done == FREE_CLIENT);
 	CHECK_EQ(b.done + c.done, 0);
-	rig_close(&r);
 }
 
-static void test_start_inside(void)
+TEST(start_inside)
 {
 	struct rig_result in_line = {0}, in_done = {0};
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	struct actor a = {.rig = &r, .in_line = START_MORE, .more = &in_line};
 	struct actor b = {.rig = &r, .in_done = START_MORE, .more = &in_done};
 
@@ -213,17 +209,16 @@ static void test_start_inside(void)
 	CHECK_EQ(in_done.status, 200);
 	rig_drop(&in_line);
 	rig_drop(&in_done);
-	rig_close(&r);
 }
 
 /* Forty calls at once, in every mood. */
-static void test_crowd(void)
+TEST(crowd)
 {
 	static const char *const paths[] = {"/ok",  "/silent", "/garbage", "/cut",
 					    "/old", "/429",    "/token",   "/redirect"};
 	struct actor a[40];
 	usec_t end = rig_now() + PATIENCE_USEC;
-	struct rig r;
+	OWN(rig_close) struct rig r;
 	int done = 0;
 
 	open_rig(&r);
@@ -238,7 +233,6 @@ static void test_crowd(void)
 			done += a[k].done;
 	}
 	CHECK_EQ(done, ARRAY_SIZE(a));
-	rig_close(&r);
 }
 
 int main(void)
@@ -248,17 +242,12 @@ int main(void)
 	alarm(240);
 	if (script_server_start(NULL, NULL, NULL, &server) < 0)
 		return check_skip("no server can be started");
-	test_cancel_each_state();
-	test_free_each_state();
-	test_cancel_in_line();
-	test_cancel_in_done();
+	check_run();
 	test_free_inside(FREE_CLIENT, DO_NOTHING, "/forever");
 	test_free_inside(FREE_CLIENT, DO_NOTHING, "/stream");
 	test_free_inside(DO_NOTHING, FREE_CLIENT, "/ok");
 	test_free_inside(DO_NOTHING, FREE_CLIENT, "/silent");
 	test_free_inside(DO_NOTHING, FREE_CLIENT, "/half"); /* a plain answer here */
-	test_start_inside();
-	test_crowd();
 	CHECK_EQ(rig_open_files(), files);
 	script_server_stop(&server);
 	return check_result();

@@ -13,7 +13,7 @@ static struct rig_result get(const char *path)
 	return rig_get(&rig, path, false);
 }
 
-static void test_answers(void)
+TEST(answers)
 {
 	OWN(rig_drop) struct rig_result r = get("/ok");
 	unsigned connections = atomic_load(&server.share->connections);
@@ -33,7 +33,7 @@ static void test_answers(void)
 	CHECK_EQ(kube_client_counters(rig.client)->failures, 0);
 }
 
-static void test_request(void)
+TEST(request)
 {
 	OWN(rig_drop)
 	struct rig_result r =
@@ -51,7 +51,7 @@ static void test_request(void)
 	CHECK(!strstr(r.body, "Accept-Encoding"));
 }
 
-static void test_bad_requests(void)
+TEST(bad_requests)
 {
 	static const struct kube_request bad[] = {
 		{.method = "GET", .path = "no-slash"},
@@ -91,7 +91,7 @@ static void check_expectation(const struct expectation *e, bool stream)
 	CHECK_EQ(r.retry_after_usec, e->retry_after);
 }
 
-static void test_faults(void)
+TEST(faults)
 {
 	static const struct expectation table[] = {
 		{"/429", 429, 0, "", "Too many requests", USEC_PER_SEC},
@@ -112,7 +112,7 @@ static void test_faults(void)
 		check_expectation(&table[i], false);
 }
 
-static void test_stream_faults(void)
+TEST(stream_faults)
 {
 	static const struct expectation table[] = {
 		{"/half", 200, -EPROTO, "inside a line", "", 0},
@@ -130,7 +130,7 @@ static void test_stream_faults(void)
 		check_expectation(&table[i], true);
 }
 
-static void test_limits(void)
+TEST(limits)
 {
 	OWN(rig_drop) struct rig_result body = get("/body?status=200&body=33554432");
 	OWN(rig_drop) struct rig_result failure = get("/body?status=500&body=65536");
@@ -144,7 +144,7 @@ static void test_limits(void)
 	CHECK_EQ(line.line_bytes, 2 * MIB);
 }
 
-static void test_time_outs(void)
+TEST(time_outs)
 {
 	const char *const paths[] = {"/hang", "/drip"};
 
@@ -162,10 +162,10 @@ static void test_time_outs(void)
 	}
 }
 
-static void test_not_running(void)
+TEST(not_running)
 {
 	struct script_server gone;
-	struct rig other;
+	OWN(rig_close) struct rig other;
 
 	CHECK_EQ(script_server_start(NULL, NULL, NULL, &gone), 0);
 	rig_open(&other, "http", gone.port);
@@ -182,11 +182,10 @@ static void test_not_running(void)
 	OWN(rig_drop) struct rig_result name = rig_get(&other, "/ok", false);
 
 	CHECK_EQ(name.error, -EHOSTUNREACH);
-	rig_close(&other);
 }
 
 /* Three lines, cut at every byte. */
-static void test_stream_cuts(void)
+TEST(stream_cuts)
 {
 	for (int at = 0; at <= 27; at++) {
 		char path[32];
@@ -214,7 +213,7 @@ static int stop_at_third(void *arg, const char *line, size_t len)
 	return r->line_count == 3 ? -EBADMSG : 0;
 }
 
-static void test_stop_by_line(void)
+TEST(stop_by_line)
 {
 	struct kube_request q = {.method = "GET", .path = "/forever", .stream = true};
 	OWN(rig_drop) struct rig_result r = {0};
@@ -228,7 +227,7 @@ static void test_stop_by_line(void)
 }
 
 /* A body that is handed on as it comes has no bound. */
-static void test_pieces(void)
+TEST(pieces)
 {
 	static const struct {
 		const char *path;
@@ -255,7 +254,7 @@ static void test_pieces(void)
 }
 
 /* Nor of time, as long as it goes on. */
-static void test_slow_pieces(void)
+TEST(slow_pieces)
 {
 	struct kube_request q = {.method = "GET",
 				 .path = "/slow?parts=12",
@@ -281,7 +280,7 @@ static void use_token(struct rig *r, const char *folder, char *path, size_t size
 	rig_client(r);
 }
 
-static void test_token(void)
+TEST(token)
 {
 	char folder[] = "/tmp/vscaled-token-XXXXXX", path[128];
 	struct rig r = {0};
@@ -337,20 +336,8 @@ int main(void)
 	files = rig_open_files();
 	rig_open(&rig, "http", server.port);
 	rig_client(&rig);
-	test_answers();
-	test_request();
-	test_bad_requests();
-	test_faults();
-	test_stream_faults();
-	test_limits();
-	test_time_outs();
-	test_not_running();
-	test_stream_cuts();
-	test_stop_by_line();
-	test_pieces();
-	test_slow_pieces();
+	check_run();
 	rig_close(&rig);
-	test_token();
 	CHECK_EQ(rig_open_files(), files);
 	script_server_stop(&server);
 	return check_result();

@@ -7,13 +7,8 @@ static bool status_is_reported(struct crig *x)
 	return crig_has_status(x, &x->rig.pod[0]);
 }
 
-static bool resize_is_reported(struct crig *x)
-{
-	return crig_events(x, "Resized") > 0;
-}
-
 /* The cgroup at once, the API server once it has held, and each of them once. */
-static void test_ratified(enum cgroup_driver driver)
+TEST_DRIVERS(ratified)
 {
 	struct rig_pod *p = begin(driver, NULL, AUTO);
 	uint64_t held;
@@ -29,7 +24,7 @@ static void test_ratified(enum cgroup_driver driver)
 	crig_kubelet(&c, p, NULL);
 	CHECK(crig_until(&c, 80, burn_699, has_ratified));
 	CHECK(crig_until(&c, 160, burn_699, status_is_reported));
-	CHECK(crig_until(&c, 120, burn_699, resize_is_reported));
+	CHECK(UNTIL(120, burn_699, crig_events(&c, "Resized") > 0));
 	rig_run(&c.rig, 30, burn_699);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), held);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 1);
@@ -38,11 +33,10 @@ static void test_ratified(enum cgroup_driver driver)
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_REASSERTED], 0);
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);
 	CHECK(!c.rig.below);
-	crig_close(&c);
 }
 
 /* Beside a pod that is sized, one without annotation: no write, no request that names it. */
-static void test_left_alone(void)
+TEST(left_alone)
 {
 	struct rig_pod *plain, *web;
 
@@ -58,11 +52,10 @@ static void test_left_alone(void)
 	CHECK_EQ(crig_requests(&c, "plain-0", 0), 0);
 	CHECK_EQ(crig_spec(&c, plain, "app", RESOURCE_CPU), 200);
 	CHECK(!crig_has_status(&c, plain));
-	crig_close(&c);
 }
 
 /* The agent's own pod, annotated or not. */
-static void test_own_pod(void)
+TEST(own_pod)
 {
 	struct rig_pod *own;
 
@@ -80,16 +73,6 @@ static void test_own_pod(void)
 	unsetenv("POD_NAME");
 }
 
-static bool status_is_gone(struct crig *x)
-{
-	return !crig_has_status(x, &x->rig.pod[0]);
-}
-
-static bool is_dropped(struct crig *x)
-{
-	return x->rig.daemon->pods.count == 0;
-}
-
 static void test_annotation_removed(enum cgroup_driver driver, unsigned lag_sec)
 {
 	struct rig_pod *p = begin(driver, NULL, AUTO);
@@ -101,8 +84,8 @@ static void test_annotation_removed(enum cgroup_driver driver, unsigned lag_sec)
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
 	rig_run(&c.rig, lag_sec, burn_699);
 	crig_kubelet(&c, p, NULL);
-	CHECK(crig_until(&c, 240, burn_699, status_is_gone));
-	CHECK(crig_until(&c, 240, burn_699, is_dropped));
+	CHECK(UNTIL(240, burn_699, !crig_has_status(&c, &c.rig.pod[0])));
+	CHECK(UNTIL(240, burn_699, c.rig.daemon->pods.count == 0));
 	rig_run(&c.rig, 20, burn_699);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
 	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 64 * MIB);
@@ -110,7 +93,6 @@ static void test_annotation_removed(enum cgroup_driver driver, unsigned lag_sec)
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_MEMORY), 64 * MIB);
 	CHECK_EQ(crig_events(&c, "Restored"), 1);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 2);
-	crig_close(&c);
 }
 
 static bool is_adopted(struct crig *x)
@@ -120,7 +102,7 @@ static bool is_adopted(struct crig *x)
 }
 
 /* Within 10 s, and for as long as we looked never back. */
-static void test_user_resizes(enum cgroup_driver driver)
+TEST_DRIVERS(user_resizes)
 {
 	struct rig_pod *p =
 		begin(driver, NULL,
@@ -143,12 +125,6 @@ static void test_user_resizes(enum cgroup_driver driver)
 	CHECK_EQ(crig_requests(&c, "/resize", 0), reported);
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 1);
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_GAVE_WAY], 0);
-	crig_close(&c);
-}
-
-static bool knows_ranges(struct crig *x)
-{
-	return crig_requests(x, "/limitranges", 200) > 0;
 }
 
 static bool reports(const char *text)
@@ -161,7 +137,7 @@ static bool reports(const char *text)
 	return strstr(page, text) != NULL;
 }
 
-static void test_limit_range(void)
+TEST(limit_range)
 {
 	struct rig_pod *p;
 
@@ -172,7 +148,7 @@ static void test_limit_range(void)
 			      "\"name\":\"all\"},\"spec\":{\"limits\":[{\"type\":\"Container\","
 			      "\"max\":{\"cpu\":\"500m\"}}]}}"));
 	crig_start(&c);
-	CHECK(crig_until(&c, 80, burn_50, knows_ranges));
+	CHECK(UNTIL(80, burn_50, crig_requests(&c, "/limitranges", 200) > 0));
 	rig_run(&c.rig, 2, burn_50);
 	ratify(p);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 500);
@@ -180,11 +156,10 @@ static void test_limit_range(void)
 	CHECK_EQ(crig_requests(&c, "/resize", 403), 0);
 	CHECK(c.rig.events[EVENT_CEILING_REACHED] >= 1);
 	CHECK(reports(",\"max\":500}"));
-	crig_close(&c);
 }
 
 /* Also where nothing is sized: what a request may be is the same. */
-static void test_minimum(void)
+TEST(minimum)
 {
 	crig_open(&c, NULL, NULL);
 	crig_pod(&c, DRIVER_CGROUPFS, "web-0",
@@ -196,20 +171,13 @@ static void test_minimum(void)
 	rig_run(&c.rig, 5, burn_50);
 	CHECK(reports(",\"min\":150,\"max\":1000}"));
 	CHECK(reports(",\"min\":33554432}"));
-	crig_close(&c);
 }
 
-static bool warning_is_reported(struct crig *x)
-{
-	return crig_events(x, "InvalidAnnotation") > 0;
-}
-
-static void test_invalid(void)
+TEST(invalid)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, "{\"vscaled.dev/mode\":\"Automatic\"}");
-	char *page = NULL;
 
-	CHECK(crig_until(&c, 240, burn_699, warning_is_reported));
+	CHECK(UNTIL(240, burn_699, crig_events(&c, "InvalidAnnotation") > 0));
 	crig_annotate(&c, p, "other", "x");
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 40, burn_699);
@@ -219,24 +187,11 @@ static void test_invalid(void)
 	CHECK_EQ(crig_lines(&c, EVENT_ANNOTATION_INVALID, "Automatic"), 1);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
-	CHECK_EQ(crig_http(&c, "/metrics", &page), 200);
-	CHECK(page != NULL && strstr(page, "vscaled_pods_invalid_annotations 1\n") != NULL);
-	free(page);
-	crig_close(&c);
+	CHECK(metrics_have("vscaled_pods_invalid_annotations 1\n"));
 }
 
-int main(void)
+TEST(with_parameters)
 {
-	test_ratified(DRIVER_CGROUPFS);
-	test_ratified(DRIVER_SYSTEMD);
-	test_left_alone();
-	test_own_pod();
 	test_annotation_removed(DRIVER_CGROUPFS, 8);
 	test_annotation_removed(DRIVER_SYSTEMD, 2);
-	test_user_resizes(DRIVER_CGROUPFS);
-	test_user_resizes(DRIVER_SYSTEMD);
-	test_limit_range();
-	test_minimum();
-	test_invalid();
-	return check_result();
 }

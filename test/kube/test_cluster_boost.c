@@ -12,26 +12,6 @@ static bool is_boosted(struct crig *x)
 	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) == 400;
 }
 
-static bool is_over(struct crig *x)
-{
-	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) == 200;
-}
-
-static bool memory_is_reported(struct crig *x)
-{
-	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY) > 64 * MIB;
-}
-
-static bool memory_is_lowered(struct crig *x)
-{
-	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY) < 256 * MIB;
-}
-
-static bool has_ratified_twice(struct crig *x)
-{
-	return x->rig.events[EVENT_REPORT_RATIFIED] > 1;
-}
-
 static void started_now(struct rig_pod *p)
 {
 	for (size_t i = 0; i < p->count; i++) {
@@ -54,15 +34,14 @@ static void check_facts(const struct rig_pod *p)
 	static struct reporter_view v;
 	const struct report_resource *cpu = &v.containers[0].resource[RESOURCE_CPU];
 
-	CHECK_EQ(cluster_facts(c.rig.loop->cluster, pods_entry(c.rig.loop->cluster->pods, p->uid),
-			       &v),
-		 0);
+	CHECK_OK(cluster_facts(c.rig.loop->cluster, pods_entry(c.rig.loop->cluster->pods, p->uid),
+			       &v));
 	CHECK_EQ(cpu->held, 200);
 	CHECK_EQ(cpu->actual, 200);
 	CHECK_EQ(cpu->spec_limit, 200);
 }
 
-static void test_reported(enum cgroup_driver driver)
+TEST_DRIVERS(reported)
 {
 	struct rig_pod *p = begin(driver, NULL, BOOSTED("2x 10s"));
 	unsigned resizes;
@@ -76,14 +55,15 @@ static void test_reported(enum cgroup_driver driver)
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
 	/* Something else is to be reported: the limit in it is the one that lasts. */
 	rig_grow(&c.rig, app_of(p), 40 * MIB);
-	CHECK(crig_until(&c, 180, burn_50, memory_is_reported));
+	CHECK(UNTIL(180, burn_50, crig_spec(&c, &c.rig.pod[0], "app", RESOURCE_MEMORY) > 64 * MIB));
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
 	crig_kubelet(&c, p, NULL);
 	CHECK(crig_until(&c, 80, burn_50, has_ratified));
 	/* Growth has ended: what the spec was ahead by goes after its lease. */
-	CHECK(crig_until(&c, 240, burn_50, memory_is_lowered));
+	CHECK(UNTIL(240, burn_50,
+		    crig_spec(&c, &c.rig.pod[0], "app", RESOURCE_MEMORY) < 256 * MIB));
 	crig_kubelet(&c, p, NULL);
-	CHECK(crig_until(&c, 80, burn_50, has_ratified_twice));
+	CHECK(UNTIL(80, burn_50, c.rig.events[EVENT_REPORT_RATIFIED] > 1));
 	/* The kubelet has replayed the spec. */
 	CHECK(crig_until(&c, 80, burn_50, is_boosted));
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);
@@ -91,13 +71,12 @@ static void test_reported(enum cgroup_driver driver)
 	ready_now(p);
 	rig_run(&c.rig, 5, burn_50);
 	CHECK(is_boosted(&c));
-	CHECK(crig_until(&c, 80, burn_50, is_over));
+	CHECK(crig_until(&c, 80, burn_50, has_200));
 	rig_run(&c.rig, 120, burn_50);
-	CHECK(is_over(&c));
+	CHECK(has_200(&c));
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), resizes);
 	CHECK(!c.rig.below);
-	crig_close(&c);
 }
 
 static void ignore(void *, const struct restore_result *result)
@@ -106,7 +85,7 @@ static void ignore(void *, const struct restore_result *result)
 }
 
 /* The records of pods stay until the spec is restored too: no boost comes from them any more. */
-static void test_restored(void)
+TEST(restored)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, BOOSTED("2x 10s"));
 	struct daemon *d = c.rig.daemon;
@@ -117,21 +96,11 @@ static void test_restored(void)
 	CHECK(crig_until(&c, 240, burn_50, is_boosted));
 	m = managed_find(&d->units, "default/web-0/app");
 	CHECK_EQ(baseline_find(&d->records.baselines, m->key)->boost_base_milli, 200);
-	CHECK_EQ(c.rig.loop->serve.api.ops->restore(&c.rig.loop->serve, "default/web-0", false,
-						    ignore, NULL),
-		 0);
-	CHECK(is_over(&c));
+	CHECK_OK(c.rig.loop->serve.api.ops->restore(&c.rig.loop->serve, "default/web-0", false,
+						    ignore, NULL));
+	CHECK(has_200(&c));
 	b = baseline_find(&d->records.baselines, m->key);
 	CHECK(b != NULL && b->boost_base_milli == 0);
 	rig_run(&c.rig, 20, burn_50);
-	CHECK(is_over(&c));
-	crig_close(&c);
-}
-
-int main(void)
-{
-	test_reported(DRIVER_CGROUPFS);
-	test_reported(DRIVER_SYSTEMD);
-	test_restored();
-	return check_result();
+	CHECK(has_200(&c));
 }

@@ -73,8 +73,7 @@ static struct rig_pod *begin_new(const char *annotations)
 
 static void open_rig(void)
 {
-	if (!crig_open(&c, NULL, "history: {confidenceAfter: 30m}\n"))
-		exit(check_skip("no test API server: is there a python3?"));
+	crig_open(&c, NULL, "history: {confidenceAfter: 30m}\n");
 }
 
 static uint64_t request(enum resource r)
@@ -105,7 +104,6 @@ static void test_birth(const char *annotations)
 	CHECK(request(RESOURCE_CPU) >= 225 && request(RESOURCE_CPU) <= 275);
 	CHECK(request(RESOURCE_MEMORY) >= 87 * MIB && request(RESOURCE_MEMORY) <= 105 * MIB);
 	CHECK_EQ(lists(), 1);
-	crig_close(&c);
 }
 
 #define NO_MAXIMUM(mode)                                                                           \
@@ -139,18 +137,15 @@ static void test_birth_limits(const char *annotations)
 	CHECK(rig_bytes(&c.rig, app_of(p), "memory.max") >= 90 * MIB);
 	CHECK(request(RESOURCE_CPU) >= 405 && request(RESOURCE_CPU) <= 495);
 	CHECK(request(RESOURCE_MEMORY) >= 87 * MIB && request(RESOURCE_MEMORY) <= 105 * MIB);
-	crig_close(&c);
 }
 
 static const char *const nonsense[] = {
 	"",
 	"nonsense",
-	"{\"recommendation\":{\"version\":1,\"containers\":{\"app\":{\"cpu\":{\"lowerBound\":"
-	"\"1\",\"target\":\"-5\",\"upperBound\":\"1\",\"peak\":\"1\"},\"samples\":1,"
-	"\"confidence\":1}}}}",
-	"{\"recommendation\":{\"version\":1,\"containers\":{\"app\":{\"cpu\":{\"lowerBound\":"
-	"\"9\",\"target\":\"8\",\"upperBound\":\"7\",\"peak\":\"6\"},\"samples\":1,"
-	"\"confidence\":1}}}}",
+	"{\"recommendation\":{\"version\":1,\"containers\":{\"app\":{\"cpu\":{\"lowerBound\":\"1\","
+	"\"target\":\"-5\",\"upperBound\":\"1\",\"peak\":\"1\"},\"samples\":1,\"confidence\":1}}}}",
+	"{\"recommendation\":{\"version\":1,\"containers\":{\"app\":{\"cpu\":{\"lowerBound\":\"9\","
+	"\"target\":\"8\",\"upperBound\":\"7\",\"peak\":\"6\"},\"samples\":1,\"confidence\":1}}}}",
 	"{\"recommendation\":{\"version\":7,\"containers\":{}}}",
 };
 
@@ -159,7 +154,7 @@ static bool has_asked(struct crig *)
 	return lists() > 0;
 }
 
-static void test_nonsense(void)
+TEST(nonsense)
 {
 	struct rig_pod *p;
 	char name[16];
@@ -179,7 +174,6 @@ static void test_nonsense(void)
 	CHECK_EQ(request(RESOURCE_CPU), 100);
 	CHECK_EQ(app_of(p)->anon_bytes, 20 * MIB);
 	CHECK_EQ(lists(), 1);
-	crig_close(&c);
 }
 
 /* Valid, from the same workload, and far too much: no more than the pod's maximum, or the node's
@@ -201,7 +195,6 @@ static void test_greedy(const char *annotations, uint64_t milli)
 	free(page);
 	/* Never below use. */
 	CHECK(request(RESOURCE_MEMORY) >= 16 * MIB);
-	crig_close(&c);
 }
 
 /* A list that failed, or cannot be read, is requested again a minute later; nothing waits. */
@@ -218,11 +211,10 @@ static void test_fails(const char *fault)
 	CHECK_EQ(lists(), 1);
 	CHECK(crig_until(&c, 360, burn_50, is_sized));
 	CHECK_EQ(lists(), 2);
-	crig_close(&c);
 }
 
 /* A roll-out of more pods than one list has: those that have published come last. */
-static void test_many(void)
+TEST(many)
 {
 	open_rig();
 	begin_new(MODE("Auto"));
@@ -236,7 +228,6 @@ static void test_many(void)
 	CHECK(crig_until(&c, 200, burn_50, is_sized));
 	CHECK(request(RESOURCE_CPU) >= 225 && request(RESOURCE_CPU) <= 275);
 	CHECK_EQ(lists(), 5);
-	crig_close(&c);
 }
 
 static bool has_published(struct crig *x)
@@ -265,7 +256,6 @@ static void test_publishes(const char *annotations)
 	CHECK_EQ(kube_published_read(kube_pod_annotation(pod, "status"), "app", &got, shown), 0);
 	CHECK(got.own.resource[RESOURCE_MEMORY].target < 40 * MIB);
 	CHECK(got.samples > 0);
-	crig_close(&c);
 }
 
 static bool is_lowered(struct crig *x)
@@ -282,15 +272,13 @@ static void test_starving(const char *annotations)
 	open_rig();
 	p = begin_with(annotations, "\"restartPolicy\":\"Always\"");
 	add_kin("web-old", OWNER("ReplicaSet", "web-aaa"), LABELS("aaa"),
-		"{\"recommendation\":{\"version\":1,\"containers\":{\"app\":{\"cpu\":{\"target\":"
-		"\"1m\","
-		"\"peak\":\"1m\"},\"memory\":{\"target\":\"1Ki\",\"peak\":\"1Ki\"},\"samples\":1,"
-		"\"confidence\":1}}}}");
+		"{\"recommendation\":{\"version\":1,\"containers\":{\"app\":{\"cpu\":{\"target\":\""
+		"1m\",\"peak\":\"1m\"},\"memory\":{\"target\":\"1Ki\",\"peak\":\"1Ki\"},"
+		"\"samples\":1,\"confidence\":1}}}}");
 	crig_start(&c);
 	CHECK(crig_until(&c, 120, burn_50, is_lowered));
 	CHECK(rig_cpu_milli(&c.rig, app_of(p)) >= 100);
 	CHECK(rig_bytes(&c.rig, app_of(p), "memory.max") >= 32 * MIB);
-	crig_close(&c);
 }
 
 #define DESCRIBED(owner, labels)                                                                   \
@@ -322,7 +310,7 @@ static void check_described(const char *body, const char *text)
 
 /* A workload without a pod on this node: its kin are requested at the first description, and known
  * at the next one. */
-static void test_described(void)
+TEST(described)
 {
 	static const char *const bad[] = {"{",
 					  "[]",
@@ -365,24 +353,19 @@ static void test_described(void)
 			"\"pending\":false");
 	rig_run(&c.rig, 10, burn_50);
 	CHECK_EQ(lists(), 1);
-	crig_close(&c);
 }
 
-int main(void)
+TEST(with_parameters)
 {
 	test_birth(MODE("Initial"));
 	test_birth(MODE("Auto"));
 	test_birth_limits(NO_MAXIMUM("Initial"));
 	test_birth_limits(NO_MAXIMUM("Auto"));
-	test_nonsense();
 	test_greedy(MODE("Auto"), 2000);
 	test_greedy(NO_MAXIMUM("Auto"), 0);
 	test_starving(NO_MAXIMUM("Initial"));
 	test_fails("503");
 	test_fails("garbage");
-	test_many();
-	test_described();
 	test_publishes(MODE("Off"));
 	test_publishes(MODE("Auto"));
-	return check_result();
 }

@@ -21,7 +21,7 @@ static uint64_t use_of(struct rig_pod *p)
 }
 
 /* The owner changes the CPU limit alone every other second, and the kubelet writes all values. */
-static void test_owner_resizes_cpu(enum cgroup_driver driver)
+TEST_DRIVERS(owner_resizes_cpu)
 {
 	struct rig_pod *p = begin(driver, NULL, AUTO);
 
@@ -41,7 +41,6 @@ static void test_owner_resizes_cpu(enum cgroup_driver driver)
 	CHECK_EQ(crig_lines(&c, EVENT_DRIFT_ADOPTED, "memory"), 0);
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_GAVE_WAY], 0);
 	CHECK_EQ(c.rig.events[EVENT_MEMORY_ABOVE_SPEC], 0);
-	crig_close(&c);
 }
 
 static bool spec_is_safe(struct crig *x)
@@ -52,9 +51,9 @@ static bool spec_is_safe(struct crig *x)
 }
 
 /* The owner sets a memory limit below use: answered before the kubelet writes it. */
-static void test_owner_lowers_memory(enum cgroup_driver driver)
+TEST(owner_lowers_memory)
 {
-	struct rig_pod *p = begin(driver, NULL, AUTO);
+	struct rig_pod *p = begin(DRIVER_SYSTEMD, NULL, AUTO);
 
 	rig_run(&c.rig, 10, burn_50);
 	rig_run(&c.rig, 10, grow);
@@ -66,7 +65,6 @@ static void test_owner_lowers_memory(enum cgroup_driver driver)
 	rig_run(&c.rig, 10, burn_50);
 	CHECK_EQ(c.rig.kills, 0);
 	CHECK(spec_of(p) > use_of(p));
-	crig_close(&c);
 }
 
 #define FAST_BYTES (16 * MIB) /* a second */
@@ -103,15 +101,10 @@ static usec_t paused_for(void)
 	return c.rig.daemon->wake.now - m->control.mem.last_growth;
 }
 
-static bool pause_is_over(struct crig *x)
-{
-	return is_lowered(x) || paused_for() >= 22 * USEC_PER_SEC;
-}
-
 /* Growth pauses for longer than the lease, and goes on. */
-static void test_pause_in_growth(enum cgroup_driver driver)
+TEST(pause_in_growth)
 {
-	struct rig_pod *p = begin(driver, NULL, AUTO);
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 	usec_t pause;
 
 	rig_run(&c.rig, 10, burn_50);
@@ -121,7 +114,7 @@ static void test_pause_in_growth(enum cgroup_driver driver)
 	spec_before = spec_of(p);
 	CHECK(spec_before > use_of(p) + 4 * FAST_BYTES);
 	/* No lowering that could be written when use has gone on. */
-	CHECK(crig_until(&c, 150, burn_50, pause_is_over));
+	CHECK(UNTIL(150, burn_50, is_lowered(&c) || paused_for() >= 22 * USEC_PER_SEC));
 	pause = paused_for();
 	CHECK(!is_lowered(&c) || pause >= 30 * USEC_PER_SEC);
 	if (pause < 30 * USEC_PER_SEC)
@@ -132,13 +125,11 @@ static void test_pause_in_growth(enum cgroup_driver driver)
 	CHECK(crig_until(&c, 3, grow_fast, spec_is_safe));
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 2, burn_50);
-	CHECK_EQ(c.rig.kills, 0);
-	crig_close(&c);
 }
 
 /* A late writer, such as a slow PID 1, lowers the limit below the headroom that the file held: the
  * headroom is restored, not use and a margin. */
-static void test_late_writer_leaves_headroom(unsigned pause_seconds)
+TEST(late_writer_leaves_headroom)
 {
 	struct rig_pod *p = begin(DRIVER_SYSTEMD, NULL, AUTO);
 
@@ -146,14 +137,12 @@ static void test_late_writer_leaves_headroom(unsigned pause_seconds)
 	rig_run(&c.rig, 4, grow_fast);
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 2, grow_fast);
-	rig_run(&c.rig, pause_seconds, burn_50);
+	rig_run(&c.rig, 3, burn_50);
 	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 256 * MIB);
 	rig_put(&c.rig, app_of(p), "memory.max", "125829120\n");
 	CHECK(use_of(p) < 120 * MIB);
 	rig_reflex(&c.rig, 4, NULL);
 	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 256 * MIB);
-	CHECK_EQ(c.rig.kills, 0);
-	crig_close(&c);
 }
 
 /* A CPU manager sets cpusets of its containers: detected within a sample, forgotten at a review. */
@@ -162,12 +151,7 @@ static bool is_seen(struct crig *x)
 	return x->rig.daemon->host.cpu_manager;
 }
 
-static bool is_not_seen(struct crig *x)
-{
-	return !x->rig.daemon->host.cpu_manager;
-}
-
-static void test_cpu_manager(void)
+TEST(cpu_manager)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 	struct managed *m;
@@ -184,11 +168,10 @@ static void test_cpu_manager(void)
 	rig_run(&c.rig, 2, burn_50);
 	CHECK_EQ(m->control.pod.replay_mem_bytes, spec_of(p));
 	rig_put(&c.rig, app_of(p), "cpuset.cpus", "\n");
-	CHECK(crig_until(&c, 12, burn_50, is_not_seen));
+	CHECK(UNTIL(12, burn_50, !c.rig.daemon->host.cpu_manager));
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 2, burn_50);
 	CHECK_EQ(m->control.pod.replay_mem_bytes, 0);
-	crig_close(&c);
 }
 
 #define MEMORY_ONLY                                                                                \
@@ -204,14 +187,9 @@ static void lower_again(struct rig *r)
 		crig_user_resizes(&c, p, NULL, "70Mi");
 }
 
-static bool is_contested(struct crig *x)
-{
-	return x->rig.events[EVENT_MEMORY_CONTESTED] > 0;
-}
-
 /* A controller lowers the limit below use every second: it is answered three times, then seldom,
  * and that is reported once. Nothing is taken from the cgroup. */
-static void test_controller_lowers_memory(void)
+TEST(controller_lowers_memory)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 
@@ -220,7 +198,7 @@ static void test_controller_lowers_memory(void)
 	crig_kubelet(&c, p, NULL);
 	CHECK(use_of(p) > 140 * MIB);
 	crig_forget_log(&c);
-	CHECK(crig_until(&c, 30, lower_again, is_contested));
+	CHECK(UNTIL(30, lower_again, c.rig.events[EVENT_MEMORY_CONTESTED] > 0));
 	rig_run(&c.rig, 60, lower_again);
 	/* From then on one in 5 s, the longest pause with this rig's intervals. */
 	CHECK(crig_requests(&c, "/resize", 0) <= 3 + 14);
@@ -230,22 +208,11 @@ static void test_controller_lowers_memory(void)
 	CHECK_EQ(c.rig.kills, 0);
 	/* It stops: the spec is ahead of use again. */
 	CHECK(crig_until(&c, 150, burn_50, spec_is_safe));
-	crig_close(&c);
-}
-
-static bool is_overwritten(struct crig *x)
-{
-	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY) < GIB;
-}
-
-static bool is_back(struct crig *x)
-{
-	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY) == GIB;
 }
 
 /* The watch lags, an owner raises the limit, and a lead overwrites that value unseen: the owner's
  * limit is adopted as soon as the watch shows it, and written to the spec again. */
-static void test_owner_is_overtaken(void)
+TEST(owner_is_overtaken)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, MEMORY_ONLY);
 	OWN(drop_kube_pod) struct kube_pod *pod = NULL;
@@ -256,15 +223,13 @@ static void test_owner_is_overtaken(void)
 	snprintf(stale, sizeof stale, "{\"rv\":%s}", pod->resource_version);
 	crig_debug(&c, "stale", stale);
 	crig_user_resizes(&c, p, NULL, "1Gi");
-	CHECK(crig_until(&c, 30, grow, is_overwritten));
+	CHECK(UNTIL(30, grow, crig_spec(&c, &c.rig.pod[0], "app", RESOURCE_MEMORY) < GIB));
 	crig_debug(&c, "stale", "{}");
 	rig_run(&c.rig, 2, burn_50);
 	crig_kubelet(&c, p, NULL);
-	CHECK(crig_until(&c, 150, burn_50, is_back));
+	CHECK(UNTIL(150, burn_50, crig_spec(&c, &c.rig.pod[0], "app", RESOURCE_MEMORY) == GIB));
 	CHECK_EQ(crig_lines(&c, EVENT_DRIFT_ADOPTED, "memory"), 1);
 	CHECK_EQ(crig_lines(&c, EVENT_DRIFT_ADOPTED, "1.00Gi"), 1);
-	CHECK_EQ(c.rig.kills, 0);
-	crig_close(&c);
 }
 
 static bool is_held_below(struct crig *x)
@@ -293,7 +258,7 @@ static bool is_not_held_below(struct crig *x)
 
 /* The kubelet has read an external resize, with the memory limit of then: no lead can overtake what
  * the runtime writes, so growth is held below that. Not where the kubelet writes nothing. */
-static void test_resize_under_way(enum cgroup_driver driver)
+TEST_DRIVERS(resize_under_way)
 {
 	struct rig_pod *p = begin(driver, NULL, AUTO);
 
@@ -326,8 +291,6 @@ static void test_resize_under_way(enum cgroup_driver driver)
 	crig_kubelet(&c, p,
 		     "{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":\"Deferred\"}");
 	CHECK(crig_until(&c, 3, burn_50, is_not_held_below));
-	CHECK_EQ(c.rig.kills, 0);
-	crig_close(&c);
 }
 
 #define GENEROUS                                                                                   \
@@ -350,22 +313,12 @@ static bool is_sent(struct crig *x)
 
 static uint64_t unanswered;
 
-static bool is_sent_more(struct crig *x)
-{
-	return record(x)->sent[RESOURCE_MEMORY] > unanswered;
-}
-
 static bool is_carried_out(struct crig *x)
 {
 	const struct baseline *b = record(x);
 
 	return b->sent[RESOURCE_MEMORY] > unanswered &&
 	       b->sent[RESOURCE_MEMORY] == b->sent_over[RESOURCE_MEMORY];
-}
-
-static bool is_forgotten(struct crig *x)
-{
-	return record(x)->sent_before[RESOURCE_MEMORY] == 0;
 }
 
 static void burn_under_kubelet(struct rig *r)
@@ -376,7 +329,7 @@ static void burn_under_kubelet(struct rig *r)
 
 /* A lead that had no answer may be stored after the next one was carried out: it is on record as
  * vscaled's for as long. */
-static void test_late_is_on_record(void)
+TEST(late_is_on_record)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, GENEROUS);
 
@@ -384,7 +337,7 @@ static void test_late_is_on_record(void)
 	crig_fault(&c, "500", "\"match\":\"PATCH .*/resize\",\"count\":-1");
 	CHECK(crig_until(&c, 20, grow, is_sent));
 	unanswered = record(&c)->sent[RESOURCE_MEMORY];
-	CHECK(crig_until(&c, 20, grow_fast, is_sent_more));
+	CHECK(UNTIL(20, grow_fast, record(&c)->sent[RESOURCE_MEMORY] > unanswered));
 	crig_heal(&c);
 	CHECK(crig_until(&c, 5, burn_50, spec_is_safe));
 	crig_kubelet(&c, p, NULL);
@@ -392,22 +345,5 @@ static void test_late_is_on_record(void)
 	CHECK_EQ(record(&c)->sent_before[RESOURCE_MEMORY], unanswered);
 	rig_run(&c.rig, 20, burn_50);
 	CHECK_EQ(record(&c)->sent_before[RESOURCE_MEMORY], unanswered);
-	CHECK(crig_until(&c, 90, burn_under_kubelet, is_forgotten));
-	crig_close(&c);
-}
-
-int main(void)
-{
-	test_late_is_on_record();
-	test_controller_lowers_memory();
-	test_owner_is_overtaken();
-	test_owner_resizes_cpu(DRIVER_SYSTEMD);
-	test_owner_resizes_cpu(DRIVER_CGROUPFS);
-	test_owner_lowers_memory(DRIVER_SYSTEMD);
-	test_pause_in_growth(DRIVER_CGROUPFS);
-	test_late_writer_leaves_headroom(3);
-	test_cpu_manager();
-	test_resize_under_way(DRIVER_SYSTEMD);
-	test_resize_under_way(DRIVER_CGROUPFS);
-	return check_result();
+	CHECK(UNTIL(90, burn_under_kubelet, record(&c)->sent_before[RESOURCE_MEMORY] == 0));
 }

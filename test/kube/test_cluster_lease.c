@@ -15,7 +15,7 @@ static void put_lease(const char *method, const char *path, const char *renewed)
 }
 
 /* Another node has evicted, a moment ago, and the successor is not there yet. */
-static void test_leased(void)
+TEST(leased)
 {
 	begin_refused(&(struct setting){.metadata = {web}});
 	put_lease("POST", LEASES, "2100-01-01T00:00:00.000000Z");
@@ -23,11 +23,10 @@ static void test_leased(void)
 	CHECK_EQ(evictions(0), 0);
 	CHECK_EQ(crig_lines(&c, EVENT_EVICTION_REFUSED, "to be evicted"), 1);
 	check_holder("web-other_1");
-	crig_close(&c);
 }
 
 /* It is taken; at the second try, as the first answer is no Lease. */
-static void test_expired(void)
+TEST(expired)
 {
 	begin_refused(&(struct setting){.metadata = {web}});
 	put_lease("POST", LEASES, "2020-01-01T00:00:00.000000Z");
@@ -36,7 +35,6 @@ static void test_expired(void)
 	CHECK_EQ(crig_requests(&c, "GET " LEASE, 200), 2);
 	CHECK_EQ(evictions(201), 1);
 	check_holder("web-0_");
-	crig_close(&c);
 }
 
 static bool is_lease_read(struct crig *x)
@@ -45,7 +43,7 @@ static bool is_lease_read(struct crig *x)
 }
 
 /* Two agents read an expired lease; the other one is first to take it. */
-static void test_race(void)
+TEST(race)
 {
 	begin_refused(&(struct setting){.metadata = {web}});
 	put_lease("POST", LEASES, "2020-01-01T00:00:00.000000Z");
@@ -56,11 +54,10 @@ static void test_race(void)
 	CHECK_EQ(evictions(0), 0);
 	CHECK_EQ(crig_lines(&c, EVENT_EVICTION_REFUSED, "to be evicted"), 1);
 	check_holder("web-other_1");
-	crig_close(&c);
 }
 
 /* Its owner sets the mode Auto while the lease is on its way. */
-static void test_unwanted(void)
+TEST(unwanted)
 {
 	begin_refused(&(struct setting){.metadata = {web}});
 	put_lease("POST", LEASES, "2020-01-01T00:00:00.000000Z");
@@ -70,14 +67,4 @@ static void test_unwanted(void)
 	rig_run(&c.rig, 200, burn_699);
 	check_holder("web-0_");
 	CHECK_EQ(evictions(0), 0);
-	crig_close(&c);
-}
-
-int main(void)
-{
-	test_leased();
-	test_expired();
-	test_race();
-	test_unwanted();
-	return check_result();
 }

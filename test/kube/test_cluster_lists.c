@@ -22,19 +22,13 @@
 static void open_rig(const char *kubernetes)
 {
 	crig_kubernetes = kubernetes;
-	if (!crig_open(&c, NULL, NULL))
-		exit(check_skip("no test API server: is there a python3?"));
+	crig_open(&c, NULL, NULL);
 }
 
 /* What of the daemon's requests has text in its path and got this answer. */
 static const char *text_asked;
 static int status_asked;
 static unsigned count_asked;
-
-static bool is_asked(struct crig *x)
-{
-	return crig_requests(x, text_asked, status_asked) >= count_asked;
-}
 
 static usec_t time_until_asked(const char *text, int status, unsigned count,
 			       void (*load)(struct rig *))
@@ -44,7 +38,7 @@ static usec_t time_until_asked(const char *text, int status, unsigned count,
 	text_asked = text;
 	status_asked = status;
 	count_asked = count;
-	CHECK(crig_until(&c, 900, load, is_asked));
+	CHECK(UNTIL(900, load, crig_requests(&c, text_asked, status_asked) >= count_asked));
 	return c.rig.real - start;
 }
 
@@ -63,11 +57,6 @@ static void check_asked_again(const char *text, usec_t *ask_at, int status,
 		fprintf(stderr, "%s after a %d: asked again after %llu s\n", text, status,
 			(unsigned long long)(took / USEC_PER_SEC));
 	CHECK(took >= 25 * USEC_PER_SEC && took <= 100 * USEC_PER_SEC);
-}
-
-static void burn_300(struct rig *r)
-{
-	burn_all(r, 300);
 }
 
 static uint64_t request(enum resource r)
@@ -119,11 +108,10 @@ static void test_autoscalers_stay(const char *kind, int status)
 	rig_run(&c.rig, 60, burn_300);
 	CHECK_EQ(request(RESOURCE_CPU), 100);
 	CHECK_EQ(crig_lines(&c, EVENT_LIST_DENIED, "HorizontalPodAutoscalers"), 0);
-	crig_close(&c);
 }
 
 /* 403 from the start: for some minutes the right may be on its way. */
-static void test_autoscalers_late(void)
+TEST(autoscalers_late)
 {
 	open_rig("");
 	add_requests();
@@ -135,11 +123,10 @@ static void test_autoscalers_late(void)
 	rig_run(&c.rig, 60, burn_300);
 	CHECK_EQ(request(RESOURCE_CPU), 100);
 	CHECK_EQ(c.rig.events[EVENT_LIST_DENIED], 0);
-	crig_close(&c);
 }
 
 /* Then it is a missing right, which is reported once: requests move. */
-static void test_autoscalers_denied(void)
+TEST(autoscalers_denied)
 {
 	open_rig("");
 	add_requests();
@@ -157,12 +144,6 @@ static void test_autoscalers_denied(void)
 	/* The role is applied. */
 	crig_heal(&c);
 	CHECK(time_until_asked("horizontalpodautoscalers", 200, 1, burn_300) < 11 * USEC_PER_MIN);
-	crig_close(&c);
-}
-
-static bool is_at_300(struct crig *x)
-{
-	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) >= 300;
 }
 
 static bool is_at_700(struct crig *x)
@@ -180,7 +161,7 @@ static struct rig_pod *begin_ranges(void)
 			      "{\"metadata\":{\"name\":\"most\"},\"spec\":{\"limits\":[{\"type\":"
 			      "\"Container\",\"max\":{\"cpu\":\"300m\"}}]}}"));
 	crig_start(&c);
-	CHECK(crig_until(&c, 120, burn_699, is_at_300));
+	CHECK(UNTIL(120, burn_699, rig_cpu_milli(&c.rig, app_of(&c.rig.pod[0])) >= 300));
 	return p;
 }
 
@@ -194,11 +175,10 @@ static void test_ranges_stay(const char *kind, int status)
 	rig_run(&c.rig, 60, burn_699);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 300);
 	CHECK_EQ(c.rig.events[EVENT_LIST_DENIED], 0);
-	crig_close(&c);
 }
 
 /* Until the first answer requests stay; a missing right is reported, once for all namespaces. */
-static void test_ranges_denied(void)
+TEST(ranges_denied)
 {
 	open_rig(", autoscalers: false");
 	crig_pod_with(&c, DRIVER_CGROUPFS, "web-0", REQUESTS, WITH_REQUESTS);
@@ -210,7 +190,6 @@ static void test_ranges_denied(void)
 	CHECK(crig_until(&c, 300, burn_300, cpu_is_higher));
 	CHECK_EQ(crig_lines(&c, EVENT_LIST_DENIED, "LimitRanges"), 1);
 	CHECK_EQ(crig_events(&c, "LimitRangesUnknown"), 0);
-	crig_close(&c);
 }
 
 static void set_namespace(const char *max)
@@ -222,11 +201,6 @@ static void set_namespace(const char *max)
 		 "containers\":\"app\",\"vscaled.dev/max-cpu\":\"%s\"}}}",
 		 max);
 	cJSON_Delete(crig_ask(&c, "PATCH", "/api/v1/namespaces/default", body));
-}
-
-static bool is_at_200(struct crig *x)
-{
-	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) == 200;
 }
 
 static void grant_namespaces(void)
@@ -250,7 +224,7 @@ static void begin_namespaces(void)
 }
 
 /* One 403 on the list of namespaces: their annotations hold, and are read again within minutes. */
-static void test_namespaces_stay(void)
+TEST(namespaces_stay)
 {
 	begin_namespaces();
 	crig_fault(&c, "403", BY_SPACES ",\"count\":1");
@@ -259,29 +233,23 @@ static void test_namespaces_stay(void)
 	CHECK(is_at_700(&c));
 	CHECK_EQ(c.rig.daemon->pods.count, 1);
 	CHECK_EQ(c.rig.events[EVENT_NAMESPACES_DENIED], 0);
-	crig_close(&c);
 }
 
 /* Refused since a restart: what the namespace's annotations had sized stays as it is. */
-static void test_namespaces_restart(const char *kind)
+TEST(namespaces_restart)
 {
-	char *list = NULL;
-
 	begin_namespaces();
 	rig_stop(&c.rig);
-	crig_fault(&c, kind, BY_SPACES ",\"count\":-1");
+	crig_fault(&c, "403", BY_SPACES ",\"count\":-1");
 	crig_start(&c);
 	rig_run(&c.rig, 480, burn_699);
 	CHECK(is_at_700(&c));
 	CHECK_EQ(c.rig.events[EVENT_RESTORED], 0);
-	CHECK_EQ(crig_control(&c, "/v1/units", &list), 200);
-	CHECK(strstr(list, "\"state\":\"waiting\",\"reason\":\"namespaces-unread\"") != NULL);
-	free(list);
+	CHECK(control_has("/v1/units", "\"state\":\"waiting\",\"reason\":\"namespaces-unread\""));
 	crig_heal(&c);
 	cJSON_Delete(crig_ask(&c, "PATCH", "/api/v1/namespaces/default",
 			      "{\"metadata\":{\"annotations\":{\"vscaled.dev/mode\":\"Off\"}}}"));
-	CHECK(crig_until(&c, 700, burn_699, is_at_200));
-	crig_close(&c);
+	CHECK(UNTIL(700, burn_699, rig_cpu_milli(&c.rig, app_of(&c.rig.pod[0])) == 200));
 }
 
 static bool is_node_known(struct crig *x)
@@ -290,33 +258,25 @@ static bool is_node_known(struct crig *x)
 }
 
 /* The Node is known, and cannot be read for once: requests still rise. */
-static void test_node_stays(const char *kind, int status)
+TEST(node_stays)
 {
 	open_rig(", autoscalers: false");
 	crig_pod_with(&c, DRIVER_CGROUPFS, "web-0", REQUESTS, WITH_REQUESTS);
 	crig_start(&c);
 	CHECK(crig_until(&c, 900, burn_50, is_node_known));
-	crig_fault(&c, kind, BY_NODE ",\"count\":1");
+	crig_fault(&c, "403", BY_NODE ",\"count\":1");
 	/* An hour later. */
 	c.rig.loop->cluster->node_list.ask_at = 0;
-	time_until_asked("GET /api/v1/nodes/", status, 1, burn_50);
+	time_until_asked("GET /api/v1/nodes/", 403, 1, burn_50);
 	rig_run(&c.rig, 5, burn_50);
 	CHECK(is_node_known(&c));
 	CHECK_EQ(c.rig.events[EVENT_LIST_DENIED], 0);
-	crig_close(&c);
 }
 
-int main(void)
+TEST(with_parameters)
 {
 	test_autoscalers_stay("403", 403);
 	test_autoscalers_stay("503", 503);
-	test_autoscalers_late();
-	test_autoscalers_denied();
 	test_ranges_stay("403", 403);
 	test_ranges_stay("500", 500);
-	test_ranges_denied();
-	test_namespaces_stay();
-	test_namespaces_restart("403");
-	test_node_stays("403", 403);
-	return check_result();
 }

@@ -4,27 +4,12 @@
 
 #define PODS 3
 
-static bool api_is_lost(struct crig *x)
-{
-	return x->rig.events[EVENT_API_LOST] > 0;
-}
-
-static bool api_is_back(struct crig *x)
-{
-	return x->rig.events[EVENT_API_BACK] > 0;
-}
-
 static bool all_reported(struct crig *x)
 {
 	for (size_t i = 0; i < x->rig.pod_count; i++)
 		if (crig_spec(x, &x->rig.pod[i], "app", RESOURCE_CPU) != 700)
 			return false;
 	return true;
-}
-
-static bool all_ratified(struct crig *x)
-{
-	return x->rig.events[EVENT_REPORT_RATIFIED] == PODS;
 }
 
 static unsigned probe(const char *path)
@@ -37,7 +22,7 @@ static unsigned probe(const char *path)
 }
 
 /* Several changes of every pod while the server is down; then one resize each, with the newest. */
-static void test_comes_back(void)
+TEST(comes_back)
 {
 	static const char *const names[PODS] = {"web-0", "web-1", "web-2"};
 
@@ -48,7 +33,7 @@ static void test_comes_back(void)
 	CHECK(crig_until(&c, 60, burn_50, is_listed));
 	rig_run(&c.rig, 5, burn_50); /* the watch is open by then: it is to be cut */
 	crig_debug(&c, "listen", "{\"on\":false}");
-	CHECK(crig_until(&c, 60, burn_50, api_is_lost));
+	CHECK(UNTIL(60, burn_50, c.rig.events[EVENT_API_LOST] > 0));
 	rig_run(&c.rig, 100, burn_699);
 	for (int i = 0; i < PODS; i++)
 		CHECK_EQ(rig_cpu_milli(&c.rig, app_of(&c.rig.pod[i])), 700);
@@ -57,21 +42,20 @@ static void test_comes_back(void)
 	CHECK_EQ(probe("/readyz"), 200); /* it was listed once */
 	crig_forget_log(&c);
 	crig_debug(&c, "listen", "{\"on\":true}");
-	CHECK(crig_until(&c, 200, burn_699, api_is_back));
+	CHECK(UNTIL(200, burn_699, c.rig.events[EVENT_API_BACK] > 0));
 	CHECK(crig_until(&c, 200, burn_699, all_reported));
 	for (int i = 0; i < PODS; i++)
 		crig_kubelet(&c, &c.rig.pod[i], NULL);
-	CHECK(crig_until(&c, 600, burn_699, all_ratified));
+	CHECK(UNTIL(600, burn_699, c.rig.events[EVENT_REPORT_RATIFIED] == PODS));
 	rig_run(&c.rig, 60, burn_699); /* nothing more follows */
 	CHECK_EQ(crig_requests(&c, "/resize", 0), PODS);
 	CHECK_EQ(crig_requests(&c, "/resize", 200), PODS);
 	CHECK_EQ(c.rig.events[EVENT_API_BACK], 1);
 	CHECK_EQ(c.rig.events[EVENT_REPORT_RATIFIED], PODS);
-	crig_close(&c);
 }
 
 /* Unreachable from the start: no pods are known, and the probes show that. */
-static void test_never_there(void)
+TEST(never_there)
 {
 	struct rig_pod *p;
 
@@ -88,12 +72,11 @@ static void test_never_there(void)
 	CHECK(crig_until(&c, 120, burn_699, is_listed));
 	CHECK_EQ(probe("/readyz"), 200);
 	ratify(p);
-	crig_close(&c);
 }
 
 /* A restart of the agent in the outage: the originals are in the records, the values in the
  * cgroups. */
-static void test_restart_in_outage(void)
+TEST(restart_in_outage)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 
@@ -111,7 +94,6 @@ static void test_restart_in_outage(void)
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);
 	crig_annotate(&c, p, "mode", NULL);
 	CHECK(crig_until(&c, 60, burn_699, is_put_back));
-	crig_close(&c);
 }
 
 /* --- what is shown --- */
@@ -177,21 +159,11 @@ static void check_control(void)
 	}
 }
 
-static void test_shown(void)
+TEST(shown)
 {
 	struct rig_pod *p = begin(DRIVER_SYSTEMD, NULL, AUTO);
 
 	ratify(p);
 	check_metrics();
 	check_control();
-	crig_close(&c);
-}
-
-int main(void)
-{
-	test_comes_back();
-	test_never_there();
-	test_restart_in_outage();
-	test_shown();
-	return check_result();
 }

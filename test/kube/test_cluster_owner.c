@@ -3,16 +3,6 @@
  * sends, an owner applies the value that vscaled has sent. */
 #include "test/kube/test_cluster.h"
 
-static bool is_capped(struct crig *x)
-{
-	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_CPU) == 300;
-}
-
-static bool is_at_the_cap(struct crig *x)
-{
-	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) == 300;
-}
-
 static void carry_out(struct rig_pod *p, unsigned seconds, void (*load)(struct rig *r))
 {
 	for (unsigned i = 0; i < seconds; i += 10) {
@@ -23,16 +13,16 @@ static void carry_out(struct rig_pod *p, unsigned seconds, void (*load)(struct r
 
 /* As a refusal: the original stays, the value is its bound for the time of a refusal, and it is
  * told once. slow: the answer comes after the watch has delivered what was stored. */
-static void test_webhook(bool slow)
+TEST_BOTH(webhook, slow)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 
 	crig_debug(&c, "admission", "{\"limits\":{\"cpu\":\"300m\"}}");
 	if (slow)
 		crig_fault(&c, "drip", "\"match\":\"PATCH .*/resize\",\"rate\":20000");
-	CHECK(crig_until(&c, 120, burn_699, is_capped));
+	CHECK(UNTIL(120, burn_699, crig_spec(&c, &c.rig.pod[0], "app", RESOURCE_CPU) == 300));
 	carry_out(p, 40, burn_699);
-	CHECK(crig_until(&c, 10, burn_699, is_at_the_cap));
+	CHECK(UNTIL(10, burn_699, rig_cpu_milli(&c.rig, app_of(&c.rig.pod[0])) == 300));
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);
 	CHECK_EQ(c.rig.events[EVENT_REPORT_REFUSED], 1);
 	CHECK_EQ(crig_requests(&c, "/resize", 200), 1);
@@ -42,17 +32,11 @@ static void test_webhook(bool slow)
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
 	CHECK_EQ(c.rig.events[EVENT_DRIFT_ADOPTED], 0);
-	crig_close(&c);
-}
-
-static bool has_adopted(struct crig *x)
-{
-	return x->rig.events[EVENT_DRIFT_ADOPTED] == 1;
 }
 
 /* Server-side apply of the value that stands there: it is the owner's from now on. Neither
  * generation nor value change. */
-static void test_apply(void)
+TEST(apply)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 	char body[256];
@@ -69,17 +53,16 @@ static void test_apply(void)
 		&c, "PATCH",
 		"/api/v1/namespaces/default/pods/web-0/resize?fieldManager=gitops&force=false",
 		body));
-	CHECK(crig_until(&c, 20, burn_699, has_adopted));
+	CHECK(UNTIL(20, burn_699, c.rig.events[EVENT_DRIFT_ADOPTED] == 1));
 	crig_annotate(&c, p, "mode", NULL);
 	carry_out(p, 90, burn_50);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), sent);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), sent);
-	crig_close(&c);
 }
 
 /* The same over the limits of other containers: what a resize does not change, it does not name,
  * since a value that is named in other words changes hands. */
-static void test_unnamed(void)
+TEST(unnamed)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 	OWN(drop_kube_pod) struct kube_pod *pod = NULL;
@@ -88,14 +71,4 @@ static void test_unnamed(void)
 	pod = crig_read(&c, p);
 	CHECK_EQ(kube_pod_container(pod, "app")->ours, KUBE_LEAF_LIMIT(RESOURCE_CPU));
 	CHECK_EQ(kube_pod_container(pod, "log")->ours, 0);
-	crig_close(&c);
-}
-
-int main(void)
-{
-	test_webhook(false);
-	test_webhook(true);
-	test_apply();
-	test_unnamed();
-	return check_result();
 }

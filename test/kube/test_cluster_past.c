@@ -20,18 +20,16 @@ static void open_with(const char *url, const char *more)
 	struct rig_pod *p;
 
 	snprintf(extra, sizeof extra, "prometheus: {url: '%s'%s}\n", url, more);
-	if (!crig_open(&c, NULL, extra))
-		exit(check_skip("no test API server: is there a python3?"));
+	crig_open(&c, NULL, extra);
 	p = crig_pod_with(&c, DRIVER_CGROUPFS, "web-7f9c-new11",
 			  "{\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/containers\":\"app\"}",
 			  RESOURCES);
 	cJSON_Delete(crig_ask(
 		&c, "PATCH", "/api/v1/namespaces/default/pods/web-7f9c-new11",
 		"{\"metadata\":{\"labels\":{\"app\":\"web\",\"pod-template-hash\":\"7f9c\"},"
-		"\"ownerReferences\":[{\"apiVersion\":\"apps/v1\",\"kind\":\"ReplicaSet\",\"name\":"
-		"\"web-7f9c\",\"uid\":\"0b54b34c-6f5e-4a1c-9d07-3d8f1a2b3c4d\",\"controller\":true}"
-		"]"
-		"}}"));
+		"\"ownerReferences\":[{\"apiVersion\":\"apps/v1\",\"kind\":\"ReplicaSet\","
+		"\"name\":\"web-7f9c\",\"uid\":\"0b54b34c-6f5e-4a1c-9d07-3d8f1a2b3c4d\","
+		"\"controller\":true}]}}"));
 	crig_kubelet(&c, p, NULL);
 	crig_start(&c);
 }
@@ -41,16 +39,10 @@ static bool has_past(struct crig *x)
 	return x->rig.events[EVENT_PAST_ADDED] > 0;
 }
 
-static bool has_failed(struct crig *x)
-{
-	return x->rig.events[EVENT_PAST_FAILED] > 0;
-}
-
 /* The recording: 600m by day, 300m by night, 200 and 100 MiB. */
 static void test_answered(const char *url)
 {
 	const struct recommendation *rec;
-	char *page;
 
 	open_with(url, "");
 	CHECK(crig_until(&c, 200, burn_50, has_past));
@@ -67,13 +59,10 @@ static void test_answered(const char *url)
 	CHECK(rec->resource[RESOURCE_MEMORY].target <= 250 * MIB);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		CHECK(app(&c)->control.history.observed_usec[r] > 7 * USEC_PER_DAY);
-	CHECK_EQ(crig_control(&c, "/v1/units/default/web-7f9c-new11/app", &page), 200);
-	CHECK(strstr(page, "\"past_samples\":0") == NULL);
-	free(page);
+	CHECK(!control_has("/v1/units/default/web-7f9c-new11/app", "\"past_samples\":0"));
 	rig_run(&c.rig, 60, burn_50);
 	CHECK_EQ(c.rig.events[EVENT_PAST_ADDED], 1); /* and not again */
 	CHECK_EQ(c.rig.events[EVENT_PAST_FAILED], 0);
-	crig_close(&c);
 }
 
 /* The server has CPU alone: nothing is known of memory. */
@@ -88,19 +77,17 @@ static void test_cpu_alone(const char *url)
 	CHECK(h->observed_usec[RESOURCE_CPU] > 7 * USEC_PER_DAY);
 	CHECK(h->observed_usec[RESOURCE_MEMORY] < USEC_PER_HOUR);
 	CHECK_EQ(c.rig.events[EVENT_PAST_ADDED], 1);
-	crig_close(&c);
 }
 
 /* No server, or a query that is refused: reported once, and the pod is sized without it. */
 static void test_failed(const char *url, const char *more)
 {
 	open_with(url, more);
-	CHECK(crig_until(&c, 200, burn_699, has_failed));
+	CHECK(UNTIL(200, burn_699, c.rig.events[EVENT_PAST_FAILED] > 0));
 	rig_run(&c.rig, 200, burn_699);
 	CHECK_EQ(c.rig.events[EVENT_PAST_FAILED], 1);
 	CHECK_EQ(c.rig.events[EVENT_PAST_ADDED], 0);
 	CHECK(rig_cpu_milli(&c.rig, app_of(&c.rig.pod[0])) > 200);
-	crig_close(&c);
 }
 
 /* The server has no data of the pod. */
@@ -111,7 +98,6 @@ static void test_nothing(const char *url)
 	CHECK_EQ(c.rig.events[EVENT_PAST_FAILED], 0);
 	CHECK_EQ(c.rig.events[EVENT_PAST_ADDED], 0);
 	CHECK(app(&c)->control.history.observed_usec[RESOURCE_CPU] < USEC_PER_HOUR);
-	crig_close(&c);
 }
 
 int main(void)

@@ -10,17 +10,12 @@ static void burn_and_grow(struct rig *r)
 	rig_grow(r, app_of(&r->pod[0]), STEP_BYTES);
 }
 
-static bool memory_is_reported(struct crig *x)
-{
-	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY) > 64 * MIB;
-}
-
 /* The kubelet will write the old limit within seconds: a higher one is sent before the next
  * review.
  */
-static void test_growth_does_not_wait_for_the_review(enum cgroup_driver driver)
+TEST(growth_does_not_wait_for_the_review)
 {
-	struct rig_pod *p = begin(driver, NULL, AUTO);
+	struct rig_pod *p = begin(DRIVER_SYSTEMD, NULL, AUTO);
 	struct daemon *d;
 
 	CHECK(crig_until(&c, 60, burn_699, is_resized));
@@ -29,12 +24,10 @@ static void test_growth_does_not_wait_for_the_review(enum cgroup_driver driver)
 	d = c.rig.daemon;
 	d->config.clocks.review_usec = USEC_PER_HOUR;
 	c.rig.loop->timer.next_review = d->wake.now + USEC_PER_HOUR;
-	CHECK(crig_until(&c, 20, burn_and_grow, memory_is_reported));
+	CHECK(crig_until(&c, 20, burn_and_grow, memory_is_raised));
 	CHECK(rig_bytes(&c.rig, app_of(p), "memory.current") < 64 * MIB);
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 3, burn_and_grow);
-	CHECK_EQ(c.rig.kills, 0);
-	crig_close(&c);
 }
 
 static bool spec_covers_use(struct crig *x)
@@ -52,7 +45,7 @@ static void grow_slowly(struct rig *r)
 }
 
 /* systemd's headroom makes room for all of it: no limit has to move, and the spec follows use. */
-static void test_growth_into_headroom(void)
+TEST(growth_into_headroom)
 {
 	struct rig_pod *p = begin(DRIVER_SYSTEMD, NULL, AUTO);
 
@@ -60,8 +53,6 @@ static void test_growth_into_headroom(void)
 	rig_run(&c.rig, 16, grow_slowly);
 	CHECK(rig_bytes(&c.rig, app_of(p), "memory.current") > 100 * MIB);
 	CHECK(crig_until(&c, 30, burn_50, spec_covers_use));
-	CHECK_EQ(c.rig.kills, 0);
-	crig_close(&c);
 }
 
 static void grow_by_passes(struct rig *r)
@@ -71,7 +62,7 @@ static void grow_by_passes(struct rig *r)
 }
 
 /* Nor for the next sample, and a server that fails twice does not make it wait for one either. */
-static void test_growth_does_not_wait_for_the_sample(void)
+TEST(growth_does_not_wait_for_the_sample)
 {
 	struct rig_pod *p = begin(DRIVER_SYSTEMD, NULL, AUTO);
 	struct daemon *d;
@@ -83,24 +74,12 @@ static void test_growth_does_not_wait_for_the_sample(void)
 	d = c.rig.daemon;
 	d->config.clocks.review_usec = d->config.clocks.sample_usec = USEC_PER_HOUR;
 	c.rig.loop->timer.next_review = c.rig.loop->timer.next_sample = d->wake.now + USEC_PER_HOUR;
-	for (unsigned i = 0; i < 300 && !memory_is_reported(&c); i++)
+	for (unsigned i = 0; i < 300 && !memory_is_raised(&c); i++)
 		rig_reflex(&c.rig, 1, i < 60 ? grow_by_passes : burn_699);
-	CHECK(memory_is_reported(&c));
+	CHECK(memory_is_raised(&c));
 	CHECK_EQ(crig_requests(&c, "/resize", 500), 2);
 	CHECK(c.rig.loop->timer.next_sample > d->wake.now); /* it was a pass that reported */
 	crig_kubelet(&c, p, NULL);
-	CHECK_EQ(c.rig.kills, 0);
-	crig_close(&c);
-}
-
-static bool is_refused(struct crig *x)
-{
-	return x->rig.events[EVENT_REPORT_REFUSED] > 0;
-}
-
-static bool is_sent_already(struct crig *x)
-{
-	return x->rig.daemon->tally.apply_failed[BACKEND_API] > 0;
 }
 
 static uint64_t memory_limit(struct rig_pod *p)
@@ -119,9 +98,9 @@ static struct rig_pod *refuse_raise(const char *message)
 		 "\"message\":\"%s\"}",
 		 message);
 	CHECK(crig_until(&c, 60, burn_699, is_resized));
-	CHECK(crig_until(&c, 20, burn_and_grow, memory_is_reported));
+	CHECK(crig_until(&c, 20, burn_and_grow, memory_is_raised));
 	crig_kubelet(&c, p, condition);
-	CHECK(crig_until(&c, 30, burn_699, is_sent_already));
+	CHECK(UNTIL(30, burn_699, c.rig.daemon->tally.apply_failed[BACKEND_API] > 0));
 	CHECK(is_refused(&c));
 	CHECK_EQ(c.rig.daemon->tally.apply_failed[BACKEND_API], 1);
 	return p;
@@ -129,18 +108,16 @@ static struct rig_pod *refuse_raise(const char *message)
 
 /* CPU and memory in one refusal: the CPU value goes back, headroom of the spec is no value of the
  * cgroup; one Event. */
-static void test_refusal_of_both(const char *message)
+TEST(refusal_of_both)
 {
-	struct rig_pod *p = refuse_raise(message);
+	struct rig_pod *p = refuse_raise("Node didn't have enough capacity: cpu, memory");
 
 	CHECK_EQ(c.rig.events[EVENT_REPORT_REFUSED], 1);
 	CHECK(memory_limit(p) > rig_bytes(&c.rig, app_of(p), "memory.current"));
-	CHECK_EQ(c.rig.kills, 0);
-	crig_close(&c);
 }
 
 /* Memory goes on growing where there is not enough CPU. */
-static void test_refusal_of_cpu(void)
+TEST(refusal_of_cpu)
 {
 	struct rig_pod *p = refuse_raise("Node didn't have enough capacity: cpu");
 
@@ -148,16 +125,4 @@ static void test_refusal_of_cpu(void)
 	rig_run(&c.rig, 16, grow_slowly);
 	CHECK(rig_bytes(&c.rig, app_of(p), "memory.current") > 160 * MIB);
 	CHECK(memory_limit(p) > rig_bytes(&c.rig, app_of(p), "memory.current"));
-	CHECK_EQ(c.rig.kills, 0);
-	crig_close(&c);
-}
-
-int main(void)
-{
-	test_growth_does_not_wait_for_the_review(DRIVER_SYSTEMD);
-	test_growth_into_headroom();
-	test_growth_does_not_wait_for_the_sample();
-	test_refusal_of_both("Node didn't have enough capacity: cpu, memory");
-	test_refusal_of_cpu();
-	return check_result();
 }

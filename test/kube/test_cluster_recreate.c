@@ -7,14 +7,10 @@
 /* The mode as it was set, not the one that it sizes by. */
 static void check_shown(const char *path)
 {
-	char *page;
-
-	CHECK_EQ(crig_control(&c, path, &page), 200);
-	CHECK(strstr(page, "\"mode\":\"InPlaceOrRecreate\"") != NULL);
-	free(page);
+	CHECK(control_has(path, "\"mode\":\"InPlaceOrRecreate\""));
 }
 
-static void test_evicted(void)
+TEST(evicted)
 {
 	begin_refused(&(struct setting){.metadata = {web}});
 	check_shown("/v1/units");
@@ -28,32 +24,29 @@ static void test_evicted(void)
 	CHECK_EQ(c.rig.events[EVENT_POD_EVICTED], 1);
 	CHECK_EQ(crig_lines(&c, EVENT_POD_EVICTED, "no room"), 1);
 	check_holder("web-0_");
-	crig_close(&c);
 }
 
 /* The answer is lost after the API server has evicted the pod: the other one waits as well. */
-static void test_lost(void)
+TEST(lost)
 {
 	begin_refused(&(struct setting){.metadata = {web, web}});
 	crig_fault(&c, "cut-inside", "\"match\":\"/eviction\",\"count\":1");
 	rig_run(&c.rig, 800, burn_699);
 	CHECK_EQ(evictions(0), 1);
-	crig_close(&c);
 }
 
 /* The pods of a large workload come in several lists: the other one that is ready is in the last.
  */
-static void test_many(void)
+TEST(many)
 {
 	begin_refused(&(struct setting){.metadata = {web}, .many = true});
 	rig_run(&c.rig, 650, burn_699);
 	CHECK_EQ(evictions(201), 1);
 	CHECK_EQ(c.rig.events[EVENT_EVICTION_REFUSED], 0);
-	crig_close(&c);
 }
 
 /* The budget says no: reported once, tried again every 10 min for the pod that holds the lease. */
-static void test_budget(void)
+TEST(budget)
 {
 	begin_refused(&(struct setting){.metadata = {web, web}, .budget = true});
 	rig_run(&c.rig, 650, burn_699);
@@ -70,17 +63,15 @@ static void test_budget(void)
 	CHECK_EQ(crig_lines(&c, EVENT_EVICTION_REFUSED, "to be evicted"), 1);
 	CHECK_EQ(crig_events(&c, "EvictionRefused"), 2);
 	CHECK_EQ(c.rig.events[EVENT_POD_EVICTED], 0);
-	crig_close(&c);
 }
 
-static void test_right(void)
+TEST(right)
 {
 	begin_refused(&(struct setting){.metadata = {web, web}, .no_right = true});
 	rig_run(&c.rig, 700, burn_699);
 	CHECK_EQ(crig_requests(&c, "POST " LEASES, 403), 1);
 	CHECK_EQ(evictions(0), 0);
 	CHECK_EQ(c.rig.events[EVENT_EVICTIONS_DENIED], 1);
-	crig_close(&c);
 }
 
 static bool are_tried(struct crig *x)
@@ -89,7 +80,7 @@ static bool are_tried(struct crig *x)
 }
 
 /* An admission controller refuses one pod's eviction: no right is missing, and another goes on. */
-static void test_one_is_refused(void)
+TEST(one_is_refused)
 {
 	static const char api[] = METADATA("api", OWNER("ReplicaSet", "api"));
 
@@ -116,21 +107,13 @@ static void test_not(const struct setting *s, const char *why)
 	CHECK_EQ(evictions(0), 0);
 	CHECK_EQ(c.rig.events[EVENT_EVICTION_REFUSED], 1);
 	CHECK_EQ(crig_lines(&c, EVENT_EVICTION_REFUSED, why), 1);
-	crig_close(&c);
 }
 
-int main(void)
+TEST(with_parameters)
 {
-	test_evicted();
-	test_lost();
-	test_many();
-	test_budget();
-	test_right();
-	test_one_is_refused();
 	test_not(
 		&(struct setting){.metadata = {web, METADATA("agent", OWNER("DaemonSet", "agent"))},
 				  .alone = true},
 		"no other pod");
 	test_not(&(struct setting){.metadata = {web}, .young = true}, "an hour old");
-	return check_result();
 }

@@ -2,16 +2,6 @@
 /* What an API server does not take: by quota, by rights, by age, or not now. */
 #include "test/kube/test_cluster.h"
 
-static bool is_refused(struct crig *x)
-{
-	return x->rig.events[EVENT_REPORT_REFUSED] > 0;
-}
-
-static bool refusal_is_reported(struct crig *x)
-{
-	return crig_events(x, "ResizeRefused") > 0;
-}
-
 static bool refusal_is_shown(struct crig *x)
 {
 	OWN(drop_kube_pod) struct kube_pod *pod = crig_read(x, &x->rig.pod[0]);
@@ -25,16 +15,10 @@ static bool cpu_is_back(struct crig *x)
 	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) <= 400;
 }
 
-static bool knows_ranges(struct crig *x)
-{
-	return crig_requests(x, "/limitranges", 200) > 0;
-}
-
 /* Quota: 403. CPU goes back to what is allowed and stays there, one Event says why. */
-static void test_quota(void)
+TEST(quota)
 {
 	struct rig_pod *p;
-	char *page = NULL;
 
 	crig_open(&c, NULL, NULL);
 	cJSON_Delete(crig_ask(&c, "POST", "/api/v1/namespaces/default/resourcequotas",
@@ -48,7 +32,7 @@ static void test_quota(void)
 	CHECK(crig_until(&c, 60, burn_699, is_refused));
 	CHECK(crig_requests(&c, "/resize", 403) >= 1);
 	CHECK(crig_until(&c, 10, burn_699, cpu_is_back));
-	CHECK(crig_until(&c, 60, burn_699, refusal_is_reported));
+	CHECK(UNTIL(60, burn_699, crig_events(&c, "ResizeRefused") > 0));
 	rig_run(&c.rig, 60, burn_699);
 	CHECK(cpu_is_back(&c));
 	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 64 * MIB);
@@ -56,13 +40,9 @@ static void test_quota(void)
 	CHECK_EQ(crig_events(&c, "ResizeRefused"), 1);
 	CHECK_EQ(c.rig.events[EVENT_REPORT_REFUSED], 1);
 	CHECK(crig_lines(&c, EVENT_REPORT_REFUSED, "quota") == 1);
-	CHECK_EQ(crig_http(&c, "/metrics", &page), 200);
-	CHECK(strstr(page, "vscaled_reports_refused 1\n") != NULL);
-	CHECK(strstr(page, "vscaled_reports_failed_total{reason=\"refused\"} 1\n") != NULL);
-	free(page);
-	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
-	CHECK(strstr(page, "quota") != NULL);
-	free(page);
+	CHECK(metrics_have("vscaled_reports_refused 1\n"));
+	CHECK(metrics_have("vscaled_reports_failed_total{reason=\"refused\"} 1\n"));
+	CHECK(explains("quota"));
 	/* Nor does the next agent ask for it, or raise the limit until it has an answer. */
 	CHECK(crig_until(&c, 60, burn_699, refusal_is_shown));
 	rig_stop(&c.rig);
@@ -74,11 +54,10 @@ static void test_quota(void)
 	}
 	CHECK_EQ(crig_requests(&c, "/resize", 403), 0);
 	CHECK(refusal_is_shown(&c));
-	crig_close(&c);
 }
 
 /* A LimitRange for the sum of the pod's containers is kept without a refusal. */
-static void test_pod_range(void)
+TEST(pod_range)
 {
 	uint64_t cpu;
 
@@ -89,13 +68,12 @@ static void test_pod_range(void)
 			      "\"max\":{\"cpu\":\"800m\"}}]}}"));
 	crig_pod(&c, DRIVER_SYSTEMD, "web-0", AUTO);
 	crig_start(&c);
-	CHECK(crig_until(&c, 20, burn_50, knows_ranges));
+	CHECK(UNTIL(20, burn_50, crig_requests(&c, "/limitranges", 200) > 0));
 	rig_run(&c.rig, 100, burn_699);
 	cpu = rig_cpu_milli(&c.rig, app_of(&c.rig.pod[0]));
 	CHECK(cpu > 400 && cpu <= 500);
 	CHECK_EQ(crig_requests(&c, "/resize", 403), 0);
 	CHECK(crig_requests(&c, "/resize", 200) > 0);
-	crig_close(&c);
 }
 
 #define INFEASIBLE(what)                                                                           \
@@ -103,7 +81,7 @@ static void test_pod_range(void)
 	"\"message\":\"Node didn't have enough capacity: " what "\"}"
 
 /* The kubelet says never: back to what was, in cgroup and spec. */
-static void test_infeasible(void)
+TEST(infeasible)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 
@@ -118,7 +96,6 @@ static void test_infeasible(void)
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 2);
 	CHECK_EQ(crig_events(&c, "ResizeRefused"), 1);
-	crig_close(&c);
 }
 
 #define DEFERRED                                                                                   \
@@ -128,7 +105,7 @@ static void test_infeasible(void)
 
 /* A full node: the pending request is withdrawn after five minutes, once, and the cgroup follows.
  */
-static void test_deferred(void)
+TEST(deferred)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 
@@ -148,7 +125,6 @@ static void test_deferred(void)
 	CHECK_EQ(crig_lines(&c, EVENT_REPORT_REFUSED, "enough resource: cpu"), 1);
 	/* When the refusal ends. */
 	CHECK(crig_until(&c, 1000, burn_699, is_resized));
-	crig_close(&c);
 }
 
 static void request_of_other(const char *cpu)
@@ -178,7 +154,7 @@ static void allocated_to_other(const char *cpu)
 
 /* Withdrawn, and tried again as soon as pods that vscaled does not size have given up the 850m that
  * it lacks. */
-static void test_room(void)
+TEST(room)
 {
 	struct rig_pod *p;
 
@@ -204,7 +180,6 @@ static void test_room(void)
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
 	allocated_to_other("300m");
 	CHECK(crig_until(&c, 60, burn_699, is_resized));
-	crig_close(&c);
 }
 
 #define BOTH                                                                                       \
@@ -237,10 +212,9 @@ static void others_request(const char *cpu)
 
 /* A full node (7800m): the limit goes out alone, the request waits, nothing is refused; with room
  * it follows. */
-static void test_full_node(void)
+TEST(full_node)
 {
 	struct rig_pod *p;
-	char *page = NULL;
 
 	crig_open(&c, NULL, NULL);
 	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", BOTH);
@@ -256,23 +230,17 @@ static void test_full_node(void)
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 700);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
 	CHECK_EQ(crig_events(&c, "ResizeRefused"), 0);
-	CHECK_EQ(crig_http(&c, "/metrics", &page), 200);
-	CHECK(strstr(page, "vscaled_requests_waited_total 1\n") != NULL);
-	free(page);
-	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
-	CHECK(strstr(page, "no room for a higher request") != NULL);
-	free(page);
+	CHECK(metrics_have("vscaled_requests_waited_total 1\n"));
+	CHECK(explains("no room for a higher request"));
 	request_of_other("1");
 	allocated_to_other("1");
 	CHECK(crig_until(&c, 60, burn_699, request_is_higher));
-	crig_close(&c);
 }
 
 /* Without nodes: get no request is raised, and the pod says so. */
-static void test_no_node(void)
+TEST(no_node)
 {
 	struct rig_pod *p;
-	char *page = NULL;
 
 	crig_open(&c, NULL, NULL);
 	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", BOTH);
@@ -283,27 +251,19 @@ static void test_no_node(void)
 	rig_run(&c.rig, 60, burn_699);
 	CHECK_EQ(request_of(p), 100);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 700);
-	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
-	CHECK(strstr(page, "the Node is not known") != NULL);
-	free(page);
-	crig_close(&c);
-}
-
-static bool back_is_sent(struct crig *x)
-{
-	return request_of(&x->rig.pod[0]) == 100;
+	CHECK(explains("the Node is not known"));
 }
 
 /* What the node did not show: the kubelet never admits the request. It goes back, and the limit
  * stays in the spec and in the cgroup. */
-static void test_request_infeasible(void)
+TEST(request_infeasible)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, BOTH);
 
 	CHECK(crig_until(&c, 60, burn_699, request_is_higher));
 	crig_kubelet(&c, p, INFEASIBLE("cpu"));
 	CHECK(crig_until(&c, 30, burn_699, is_refused));
-	CHECK(crig_until(&c, 30, burn_699, back_is_sent));
+	CHECK(UNTIL(30, burn_699, request_of(&c.rig.pod[0]) == 100));
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 700);
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 120, burn_699);
@@ -312,7 +272,6 @@ static void test_request_infeasible(void)
 	CHECK_EQ(request_of(p), 100);
 	CHECK_EQ(crig_events(&c, "Restored"), 0);
 	CHECK_EQ(crig_events(&c, "ResizeRefused"), 1);
-	crig_close(&c);
 }
 
 static void grow(struct rig *r)
@@ -337,14 +296,9 @@ static void grow_in_vain(struct rig *r)
 	crig_kubelet(&c, &r->pod[0], INFEASIBLE("memory"));
 }
 
-static bool is_above(struct crig *x)
-{
-	return x->rig.events[EVENT_MEMORY_ABOVE_SPEC] > 0;
-}
-
 /* First the CPU: its ceiling is reported once, when it comes. Then the memory limit that leads:
  * that is no value of the cgroup, and what is in use above it is reported. */
-static void test_infeasible_again(void)
+TEST(infeasible_again)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 
@@ -355,21 +309,14 @@ static void test_infeasible_again(void)
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 5, burn_50);
 	CHECK(crig_until(&c, 80, grow, memory_is_reported));
-	CHECK(crig_until(&c, 60, grow_in_vain, is_above));
+	CHECK(UNTIL(60, grow_in_vain, c.rig.events[EVENT_MEMORY_ABOVE_SPEC] > 0));
 	CHECK_EQ(crig_lines(&c, EVENT_REPORT_REFUSED, "capacity: cpu"), 1);
 	CHECK_EQ(crig_lines(&c, EVENT_REPORT_REFUSED, ""), 1);
 	CHECK_EQ(crig_lines(&c, EVENT_MEMORY_ABOVE_SPEC, "capacity: memory"), 1);
-	CHECK_EQ(c.rig.kills, 0);
-	crig_close(&c);
-}
-
-static bool is_denied(struct crig *x)
-{
-	return x->rig.events[EVENT_API_REFUSES] > 0;
 }
 
 /* Without the right to resize: sizing goes on, it is said once, and asked again seldom. */
-static void test_rights(void)
+TEST(rights)
 {
 	struct rig_pod *p;
 
@@ -382,18 +329,17 @@ static void test_rights(void)
 		"\"list\",\"watch\",\"patch\"]},{\"apiGroups\":[\"events.k8s.io\"],\"resources\":["
 		"\"events\"],\"verbs\":[\"create\",\"patch\"]}]}"));
 	crig_start(&c);
-	CHECK(crig_until(&c, 60, burn_699, is_denied));
+	CHECK(UNTIL(60, burn_699, c.rig.events[EVENT_API_REFUSES] > 0));
 	CHECK_EQ(crig_lines(&c, EVENT_API_REFUSES, "pods/resize"), 1);
 	rig_run(&c.rig, 60, burn_699);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
 	CHECK_EQ(c.rig.events[EVENT_API_REFUSES], 1);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 1);
 	CHECK(crig_has_status(&c, p));
-	crig_close(&c);
 }
 
 /* Nothing at all but the token: no pods, no crash, a word, and little noise. */
-static void test_no_rights(void)
+TEST(no_rights)
 {
 	static const char *const bare[] = {"--bare", NULL};
 
@@ -403,35 +349,23 @@ static void test_no_rights(void)
 	CHECK_EQ(c.rig.events[EVENT_API_LOST], 1);
 	CHECK(crig_lines(&c, EVENT_API_LOST, "cannot list") == 1);
 	CHECK(crig_requests(&c, "", 0) > 2 && crig_requests(&c, "", 0) <= 16);
-	crig_close(&c);
-}
-
-static bool status_is_reported(struct crig *x)
-{
-	return crig_has_status(x, &x->rig.pod[0]);
 }
 
 /* Without pods/resize: the annotation alone. */
-static void test_not_offered(void)
+TEST(not_offered)
 {
 	struct rig_pod *p;
-	char *page = NULL;
 
 	crig_open(&c, NULL, NULL);
 	p = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
 	crig_debug(&c, "without", "{\"names\":[\"pods/resize\"]}");
 	crig_start(&c);
-	CHECK(crig_until(&c, 60, burn_699, status_is_reported));
+	CHECK(UNTIL(60, burn_699, crig_has_status(&c, &c.rig.pod[0])));
 	rig_run(&c.rig, 40, burn_699);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
-	CHECK_EQ(crig_http(&c, "/metrics", &page), 200);
-	CHECK(strstr(page, "vscaled_reports_sent_total 0\n") != NULL);
-	free(page);
-	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
-	CHECK(strstr(page, "\"cgroup-only\"") != NULL);
-	free(page);
-	crig_close(&c);
+	CHECK(metrics_have("vscaled_reports_sent_total 0\n"));
+	CHECK(explains("\"cgroup-only\""));
 }
 
 static void shrunk(struct rig *r)
@@ -449,11 +383,10 @@ static bool cgroups_are_original(struct crig *x)
 
 /* 1.33 takes no lower memory limit: not asked twice, it stays in the cgroups. The originals stay on
  * record, in the annotation too. */
-static void test_no_decrease(void)
+TEST(no_decrease)
 {
 	static const char *const old[] = {"--version", "1.33", NULL};
 	struct rig_pod *p[2];
-	char *page;
 
 	crig_open(&c, old, NULL);
 	p[0] = crig_pod(&c, DRIVER_CGROUPFS, "web-0", AUTO);
@@ -461,9 +394,7 @@ static void test_no_decrease(void)
 	crig_start(&c);
 	CHECK(crig_until(&c, 80, grow, memory_is_reported));
 	/* Headroom that cannot come back is smaller, and explain says how much it covers. */
-	CHECK_EQ(crig_control(&c, "/v1/units/default/web-0/app", &page), 200);
-	CHECK(strstr(page, "\"ahead_usec\":20000000") != NULL);
-	free(page);
+	CHECK(explains("\"ahead_usec\":20000000"));
 	for (int i = 0; i < 2; i++)
 		crig_kubelet(&c, p[i], NULL);
 	rig_run(&c.rig, 20, shrunk);
@@ -483,12 +414,6 @@ static void test_no_decrease(void)
 	CHECK(crig_requests(&c, "/pods/web-1/resize", 422) <= 1);
 	CHECK_EQ(c.rig.kills, 0);
 	CHECK_EQ(crig_events(&c, "ResizeRefused"), 0);
-	crig_close(&c);
-}
-
-static bool limit_is_back(struct crig *x)
-{
-	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY) <= 64 * MIB;
 }
 
 static bool explains_fault(struct crig *x)
@@ -523,29 +448,16 @@ static void test_kubelet_fails(const char *node, bool lowered)
 		CHECK(crig_until(&c, 240, shrunk, explains_fault));
 	}
 	crig_annotate(&c, p, "mode", NULL);
-	CHECK_EQ(crig_until(&c, 60, shrunk, limit_is_back), lowered);
+	CHECK_EQ(
+		UNTIL(60, shrunk, crig_spec(&c, &c.rig.pod[0], "app", RESOURCE_MEMORY) <= 64 * MIB),
+		lowered);
 	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 64 * MIB);
-	crig_close(&c);
 }
 
 #define KUBELET(release) "{\"status\":{\"nodeInfo\":{\"kubeletVersion\":\"" release "\"}}}"
 
-int main(void)
+TEST(with_parameters)
 {
-	test_quota();
-	test_pod_range();
-	test_infeasible();
-	test_infeasible_again();
-	test_deferred();
-	test_room();
-	test_full_node();
-	test_no_node();
-	test_request_infeasible();
-	test_rights();
-	test_no_rights();
-	test_not_offered();
-	test_no_decrease();
 	test_kubelet_fails(KUBELET("v1.35.2"), false);
 	test_kubelet_fails(KUBELET("v1.36.3"), true);
-	return check_result();
 }

@@ -10,7 +10,6 @@
 #include "agent/pod/cluster.h"
 #include "agent/pod/pods.h"
 #include "test/check.h"
-#include <stdio.h>
 
 #define S           USEC_PER_SEC
 #define OURS        2
@@ -39,82 +38,52 @@ static struct kube_container app(enum container_kind kind, uint64_t spec, uint64
 enum { APP = CONTAINER_APP, INIT = CONTAINER_INIT, SIDE = CONTAINER_SIDECAR };
 static const struct {
 	const char *what;
+	uint64_t want_allocated, want_scheduled;
 	struct {
 		int kind;
 		uint64_t spec, allocated, actual;
 	} container[3];
 	size_t count;
 	enum resize_pending pending;
-	const char *phase;
-	uint64_t level, level_allocated, overhead;
-	uint64_t want_allocated, want_scheduled, want_slack;
+	const char *phase; /* NULL: Running */
+	uint64_t level, level_allocated, overhead, want_slack;
 } counts[] = {
-	{"plain", {{APP, 300, 300, 300}}, 1, 0, "Running", 0, 0, 0, 300, 300, 0},
-	{"not started", {{APP, 300, 0, 0}}, 1, 0, "Pending", 0, 0, 0, 300, 300, 0},
-	{"ended", {{APP, 300, 300, 300}}, 1, 0, "Succeeded", 0, 0, 50, 0, 0, 0},
-	{"failed", {{APP, 300, 300, 300}}, 1, 0, "Failed", 900, 0, 50, 0, 0, 0},
-	{"raise pending",
-	 {{APP, 470, 100, 100}},
-	 1,
-	 RESIZE_DEFERRED,
-	 "Running",
-	 0,
-	 0,
-	 0,
-	 100,
-	 470,
-	 0},
-	{"never", {{APP, 9000, 100, 100}}, 1, RESIZE_INFEASIBLE, "Running", 0, 0, 0, 100, 100, 0},
-	{"being lowered", {{APP, 100, 100, 400}}, 1, 0, "Running", 0, 0, 0, 100, 400, 0},
-	{"old kubelet", {{APP, 470, 0, 100}}, 1, RESIZE_DEFERRED, "Running", 0, 0, 0, 100, 470, 0},
-	{"init",
-	 {{INIT, 500, 0, 0}, {APP, 200, 200, 200}},
-	 2,
-	 0,
-	 "Running",
-	 0,
-	 0,
-	 0,
-	 500,
-	 500,
-	 300},
-	{"sidecar before init",
-	 {{SIDE, 100, 100, 100}, {INIT, 500, 0, 0}, {APP, 200, 200, 200}},
-	 3,
-	 0,
-	 "Running",
-	 0,
-	 0,
-	 0,
-	 600,
-	 600,
-	 0},
-	{"sidecar",
-	 {{INIT, 150, 0, 0}, {SIDE, 100, 100, 100}, {APP, 200, 200, 200}},
-	 3,
-	 0,
-	 "Running",
-	 0,
-	 0,
-	 0,
-	 300,
-	 300,
-	 0},
-	{"overhead", {{APP, 300, 300, 300}}, 1, 0, "Running", 0, 0, 250, 550, 550, 0},
-	{"pod level", {{APP, 300, 300, 300}}, 1, 0, "Running", 800, 700, 0, 700, 800, 0},
+	{"plain", 300, 300, .container = {{APP, 300, 300, 300}}, .count = 1},
+	{"not started", 300, 300, .container = {{APP, 300, 0, 0}}, .count = 1, .phase = "Pending"},
+	{"ended", 0, 0, .container = {{APP, 300, 300, 300}}, .count = 1, .phase = "Succeeded",
+	 .overhead = 50},
+	{"failed", 0, 0, .container = {{APP, 300, 300, 300}}, .count = 1, .phase = "Failed",
+	 .level = 900, .overhead = 50},
+	{"raise pending", 100, 470, .container = {{APP, 470, 100, 100}}, .count = 1,
+	 .pending = RESIZE_DEFERRED},
+	{"never", 100, 100, .container = {{APP, 9000, 100, 100}}, .count = 1,
+	 .pending = RESIZE_INFEASIBLE},
+	{"being lowered", 100, 400, .container = {{APP, 100, 100, 400}}, .count = 1},
+	{"old kubelet", 100, 470, .container = {{APP, 470, 0, 100}}, .count = 1,
+	 .pending = RESIZE_DEFERRED},
+	{"init", 500, 500, .container = {{INIT, 500, 0, 0}, {APP, 200, 200, 200}}, .count = 2,
+	 .want_slack = 300},
+	{"sidecar before init", 600, 600,
+	 .container = {{SIDE, 100, 100, 100}, {INIT, 500, 0, 0}, {APP, 200, 200, 200}}, .count = 3},
+	{"sidecar", 300, 300,
+	 .container = {{INIT, 150, 0, 0}, {SIDE, 100, 100, 100}, {APP, 200, 200, 200}}, .count = 3},
+	{"overhead", 550, 550, .container = {{APP, 300, 300, 300}}, .count = 1, .overhead = 250},
+	{"pod level", 700, 800, .container = {{APP, 300, 300, 300}}, .count = 1, .level = 800,
+	 .level_allocated = 700},
 };
 
-static void test_counts(void)
+TEST(counts)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
 		struct kube_container k[3];
-		struct kube_pod p = {.phase = (char *)counts[i].phase,
-				     .containers = k,
-				     .container_count = counts[i].count,
-				     .pending = counts[i].pending,
-				     .level_request = {counts[i].level},
-				     .level_allocated = {counts[i].level_allocated},
-				     .overhead = {counts[i].overhead}};
+		struct kube_pod p = {
+			.phase = (char *)(counts[i].phase ? counts[i].phase : "Running"),
+			.containers = k,
+			.container_count = counts[i].count,
+			.pending = counts[i].pending,
+			.level_request = {counts[i].level},
+			.level_allocated = {counts[i].level_allocated},
+			.overhead = {counts[i].overhead}};
 
 		for (size_t n = 0; n < counts[i].count; n++)
 			k[n] = app((enum container_kind)counts[i].container[n].kind,
@@ -450,7 +419,7 @@ static void run(uint64_t seed)
 	forget_all();
 }
 
-static void test_full_node(void)
+TEST(full_node)
 {
 	for (uint64_t seed = 0; seed < RUNS; seed++)
 		run(seed);
@@ -464,7 +433,7 @@ static void test_full_node(void)
 }
 
 /* A pod that cannot be read: what it had before counts; one that was never read may have all. */
-static void test_unreadable(void)
+TEST(unreadable)
 {
 	struct cluster x = {.wake = &w.wake, .pods = &pods, .node_list.read = true};
 	struct kube_container ours = app(CONTAINER_APP, 100, 100, 100),
@@ -509,7 +478,7 @@ static void test_unreadable(void)
 }
 
 /* Only to a kubelet without the fault are lower memory limits sent. */
-static void test_decreases(void)
+TEST(decreases)
 {
 	static const struct {
 		const char *release;
@@ -531,13 +500,4 @@ static void test_decreases(void)
 	snprintf(x.node_object.kubelet_version, sizeof x.node_object.kubelet_version, "v1.33.5");
 	x.node_list.read = false;
 	CHECK(!cluster_node_decreases(&x));
-}
-
-int main(void)
-{
-	test_decreases();
-	test_counts();
-	test_unreadable();
-	test_full_node();
-	return check_result();
 }

@@ -13,8 +13,7 @@ static struct rig_pod *begin_start(enum cgroup_driver driver)
 {
 	struct rig_pod *p;
 
-	if (!crig_open(&c, NULL, NULL))
-		exit(check_skip("no test API server: is there a python3?"));
+	crig_open(&c, NULL, NULL);
 	p = crig_pod(&c, driver, "web-0", AUTO);
 	crig_start(&c);
 	for (size_t i = 0; i < p->count; i++)
@@ -26,11 +25,6 @@ static struct rig_pod *begin_start(enum cgroup_driver driver)
 static bool is_raised(struct crig *x)
 {
 	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) >= 600;
-}
-
-static bool is_low_again(struct crig *x)
-{
-	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) <= 220;
 }
 
 static double reported(const cJSON *report, const char *key)
@@ -59,7 +53,7 @@ static void check_report(void)
 }
 
 /* Uses 50m of its 200m, but for the first seconds. */
-static void test_burst(enum cgroup_driver driver)
+TEST_DRIVERS(burst)
 {
 	struct rig_pod *p = begin_start(driver);
 	usec_t start = c.rig.real;
@@ -78,24 +72,17 @@ static void test_burst(enum cgroup_driver driver)
 		rig_run(&c.rig, 1, burn_50);
 	CHECK(is_raised(&c));
 	CHECK(histogram_empty(&m->control.history.cpu));
-	CHECK(crig_until(&c, 240, burn_50, is_low_again));
+	CHECK(UNTIL(240, burn_50, rig_cpu_milli(&c.rig, app_of(&c.rig.pod[0])) <= 220));
 	check_report();
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
 	/* A decrease below the original is sent as always. */
 	rig_run(&c.rig, LEASE_SEC + 10, burn_50);
 	CHECK(crig_spec(&c, p, "app", RESOURCE_CPU) <= 200);
 	CHECK(m->control.recommendation.resource[RESOURCE_CPU].peak < 200);
-	crig_close(&c);
-}
-
-/* More than max-cpu allows: the limit stays there. */
-static void burn_900(struct rig *r)
-{
-	burn_all(r, 900);
 }
 
 /* The load stays: the limit is ratified when it has held for a while after start-up. */
-static void test_load(void)
+TEST(load)
 {
 	struct rig_pod *p = begin_start(DRIVER_CGROUPFS);
 	usec_t start = c.rig.real;
@@ -103,13 +90,4 @@ static void test_load(void)
 	CHECK(crig_until(&c, 120, burn_900, is_resized));
 	CHECK(c.rig.real - start >= (STARTUP_SEC + LEASE_SEC) * USEC_PER_SEC);
 	CHECK(crig_spec(&c, p, "app", RESOURCE_CPU) >= 690);
-	crig_close(&c);
-}
-
-int main(void)
-{
-	test_burst(DRIVER_CGROUPFS);
-	test_burst(DRIVER_SYSTEMD);
-	test_load();
-	return check_result();
 }

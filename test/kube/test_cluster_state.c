@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,11 +39,6 @@ static bool status_is_reported(struct crig *x)
 	return text != NULL && strstr(text, "\"limit\":\"700m\"") != NULL;
 }
 
-static bool reported_unknown(struct crig *x)
-{
-	return crig_events(x, "OriginalsUnknown") > 0;
-}
-
 /* Sized, ratified and reported; then the agent ends and its folder is lost. */
 static struct rig_pod *lose_state(enum cgroup_driver driver)
 {
@@ -71,7 +65,7 @@ static uint64_t original(enum resource r)
 	return m != NULL ? m->control.resource[r].original : 0;
 }
 
-static void test_recovered(enum cgroup_driver driver)
+TEST_DRIVERS(recovered)
 {
 	struct rig_pod *p = lose_state(driver);
 
@@ -93,7 +87,6 @@ static void test_recovered(enum cgroup_driver driver)
 	if (driver == DRIVER_SYSTEMD)
 		CHECK_EQ(app_of(p)->props.cpu_quota_per_sec_usec, 200 * USEC_PER_MSEC);
 	CHECK(!c.rig.below);
-	crig_close(&c);
 }
 
 static void check_untouched(struct rig_pod *p)
@@ -121,14 +114,8 @@ static void test_unknown(const char *status)
 
 	crig_annotate(&c, p, "status", status);
 	crig_start(&c);
-	CHECK(crig_until(&c, 240, burn_50, reported_unknown));
+	CHECK(UNTIL(240, burn_50, crig_events(&c, "OriginalsUnknown") > 0));
 	check_untouched(p);
-	crig_close(&c);
-}
-
-static bool is_recovered(struct crig *x)
-{
-	return x->rig.events[EVENT_ORIGINALS_RECOVERED] == 1;
 }
 
 /* Lowered since, or forged: they count as far as the spec's limits may be raised, within what the
@@ -161,17 +148,16 @@ static void test_above_spec(bool bounded, uint64_t memory)
 	CHECK(m != NULL && managed_state(m) == UNIT_UNMANAGED &&
 	      strstr(managed_reason_text(m), "LimitRanges"));
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
-	CHECK(crig_until(&c, 240, burn_50, is_recovered));
+	CHECK(UNTIL(240, burn_50, c.rig.events[EVENT_ORIGINALS_RECOVERED] == 1));
 	rig_run(&c.rig, 12, burn_50);
 	CHECK_EQ(original(RESOURCE_CPU), 700);
 	CHECK_EQ(original(RESOURCE_MEMORY), memory);
 	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_UNKNOWN], 0);
 	CHECK(!c.rig.daemon->records.originals_lost);
-	crig_close(&c);
 }
 
 /* Another start does not make the present limits originals; the operator may. */
-static void test_resumed(void)
+TEST(resumed)
 {
 	struct rig_pod *p = lose_state(DRIVER_CGROUPFS);
 
@@ -189,11 +175,10 @@ static void test_resumed(void)
 	CHECK_EQ(managed_state(managed_find(&c.rig.daemon->units, "default/web-0/app")),
 		 UNIT_MANAGED);
 	CHECK(!c.rig.daemon->records.originals_lost);
-	crig_close(&c);
 }
 
 /* The owner's own values are originals, with a state or without. */
-static void test_never_ours(void)
+TEST(never_ours)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 
@@ -204,7 +189,6 @@ static void test_never_ours(void)
 	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_UNKNOWN], 0);
 	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_RECOVERED], 0);
 	CHECK(rig_cpu_milli(&c.rig, app_of(p)) >= 600);
-	crig_close(&c);
 }
 
 static bool is_managed(struct crig *x)
@@ -221,7 +205,7 @@ static bool on_disk(const char *name)
 
 /* The mark that originals are lost cannot be created. Without it the next start would take an
  * incomplete file for a complete one: so none is saved, and no new container is sized. */
-static void test_mark_not_made(void)
+TEST(mark_not_made)
 {
 	struct rig_pod *p = lose_state(DRIVER_CGROUPFS), *other;
 
@@ -249,11 +233,10 @@ static void test_mark_not_made(void)
 	rig_run(&c.rig, 40, burn_699);
 	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_UNKNOWN], 1);
 	CHECK(c.rig.daemon->records.originals_lost);
-	crig_close(&c);
 }
 
 /* The same, and the agent ends before the mark could be created. */
-static void test_mark_never_made(void)
+TEST(mark_never_made)
 {
 	struct rig_pod *p = lose_state(DRIVER_CGROUPFS);
 
@@ -269,7 +252,6 @@ static void test_mark_never_made(void)
 	CHECK_EQ(managed_state(managed_find(&c.rig.daemon->units, "default/web-0/app")),
 		 UNIT_UNMANAGED);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 700);
-	crig_close(&c);
 }
 
 /* Bytes of the records are changed, or the end is missing. */
@@ -327,9 +309,8 @@ static void check_restore(struct rig_pod *p)
 {
 	unsigned n = 0;
 
-	CHECK_EQ(c.rig.loop->serve.api.ops->restore(&c.rig.loop->serve, "default/web-0", false,
-						    restored, &n),
-		 0);
+	CHECK_OK(c.rig.loop->serve.api.ops->restore(&c.rig.loop->serve, "default/web-0", false,
+						    restored, &n));
 	CHECK(n >= 1);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
 	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 64 * MIB);
@@ -378,11 +359,10 @@ static void test_damaged(enum cgroup_driver driver, bool cut)
 	CHECK(crig_until(&c, 240, burn_699, is_managed));
 	CHECK_EQ(wrong_originals(), 0);
 	check_restore(p);
-	crig_close(&c);
 }
 
 /* One file is damaged: the other has all records, and nothing is lost. */
-static void test_one_damaged(void)
+TEST(one_damaged)
 {
 	struct rig_pod *p = damage_state(DRIVER_CGROUPFS, false, false);
 
@@ -393,11 +373,10 @@ static void test_one_damaged(void)
 	CHECK_EQ(original(RESOURCE_CPU), 200);
 	CHECK_EQ(c.rig.events[EVENT_ORIGINALS_RECOVERED], 0);
 	check_restore(p);
-	crig_close(&c);
 }
 
 /* All originals are known again, and cannot be saved: the mark stays until they are. */
-static void test_mark_stays(void)
+TEST(mark_stays)
 {
 	lose_state(DRIVER_CGROUPFS);
 	full_for = ".baseline.new";
@@ -414,11 +393,10 @@ static void test_mark_stays(void)
 	CHECK(on_disk("baseline"));
 	CHECK(!c.rig.daemon->records.originals_lost);
 	CHECK_STR(c.rig.daemon->records.result, "ok");
-	crig_close(&c);
 }
 
 /* The folder is emptied while originals are lost: the mark is created again with the records. */
-static void test_mark_removed(void)
+TEST(mark_removed)
 {
 	static const char *const files[] = {"baseline", "baseline-copy", "originals-lost", "lock"};
 	struct rig_pod *p = lose_state(DRIVER_CGROUPFS);
@@ -432,25 +410,14 @@ static void test_mark_removed(void)
 	rig_run(&c.rig, 40, burn_699);
 	CHECK(on_disk("baseline"));
 	CHECK(on_disk("originals-lost"));
-	crig_close(&c);
 }
 
-int main(void)
+TEST(with_parameters)
 {
-	test_mark_not_made();
-	test_mark_never_made();
-	test_mark_stays();
-	test_mark_removed();
 	test_damaged(DRIVER_CGROUPFS, false);
 	test_damaged(DRIVER_SYSTEMD, true);
-	test_one_damaged();
-	test_recovered(DRIVER_CGROUPFS);
-	test_recovered(DRIVER_SYSTEMD);
 	test_unknown(NULL);
 	test_unknown("{}");
 	test_above_spec(false, 256 * MIB);
 	test_above_spec(true, 96 * MIB);
-	test_resumed();
-	test_never_ours();
-	return check_result();
 }

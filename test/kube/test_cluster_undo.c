@@ -34,26 +34,6 @@ static void uninstalled_by_a_new_agent(struct rig_pod *p)
 	crig_start(&c);
 }
 
-static uint64_t memory_of(struct crig *x)
-{
-	return crig_spec(x, &x->rig.pod[0], "app", RESOURCE_MEMORY);
-}
-
-static bool has_headroom(struct crig *x)
-{
-	return memory_of(x) > 100 * MIB;
-}
-
-static bool memory_is_original(struct crig *x)
-{
-	return memory_of(x) == 64 * MIB;
-}
-
-static bool cgroup_is_original(struct crig *x)
-{
-	return rig_bytes(&x->rig, app_of(&x->rig.pod[0]), "memory.max") == 64 * MIB;
-}
-
 static bool has_no_status(struct crig *x)
 {
 	for (size_t i = 0; i < x->rig.pod_count; i++)
@@ -139,14 +119,12 @@ static void test_memory_stays(enum cgroup_driver driver, void (*end)(struct rig_
 	CHECK_EQ(waiting(), 0);
 	CHECK_EQ(c.rig.kills, 0);
 	crig_kubernetes = "";
-	crig_close(&c);
 }
 
 static void open_few(const char *kubernetes)
 {
 	crig_kubernetes = kubernetes;
-	if (!crig_open(&c, NULL, NULL))
-		exit(check_skip("no test API server: is there a python3?"));
+	crig_open(&c, NULL, NULL);
 }
 
 static bool all_are_resized(struct crig *x)
@@ -185,11 +163,10 @@ static void test_uninstall(void (*end)(struct rig_pod *p))
 	rig_run(&c.rig, 60, burn_50);
 	CHECK(has_no_status(&c));
 	CHECK_EQ(waiting(), 0);
-	crig_close(&c);
 }
 
 /* The owner's values after the pod was handed back are nothing that is to go back. */
-static void test_owner_afterwards(void)
+TEST(owner_afterwards)
 {
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 
@@ -206,12 +183,6 @@ static void test_owner_afterwards(void)
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 400);
 	CHECK_EQ(memory_of(&c), 128 * MIB);
 	crig_kubernetes = "";
-	crig_close(&c);
-}
-
-static bool cpu_is_handed_back(struct crig *x)
-{
-	return rig_cpu_milli(&x->rig, app_of(&x->rig.pod[0])) == 200;
 }
 
 /* The kubelet replays the spec after the cgroup was restored and before the spec is. */
@@ -227,7 +198,7 @@ static void test_replayed(void (*end)(struct rig_pod *p))
 	rig_run(&c.rig, 2, burn_50);
 	crig_fault(&c, "500", "\"match\":\"PATCH .*/resize\",\"count\":-1");
 	end(p);
-	CHECK(crig_until(&c, 60, burn_50, cpu_is_handed_back));
+	CHECK(crig_until(&c, 60, burn_50, has_200));
 	CHECK(crig_until(&c, 60, burn_50, cgroup_is_original));
 	rig_run(&c.rig, 3, burn_50);
 	crig_kubelet(&c, p, NULL);
@@ -237,11 +208,10 @@ static void test_replayed(void (*end)(struct rig_pod *p))
 	CHECK(crig_until(&c, 120, burn_50, is_put_back));
 	CHECK(crig_until(&c, 120, burn_50, memory_is_original));
 	carried_out();
-	CHECK(cpu_is_handed_back(&c));
+	CHECK(has_200(&c));
 	CHECK(cgroup_is_original(&c));
 	CHECK_EQ(c.rig.kills, 0);
 	crig_kubernetes = "";
-	crig_close(&c);
 }
 
 /* As a string of JSON. */
@@ -260,12 +230,10 @@ static void test_left_annotation(const char *annotations, const char *kubernetes
 	CHECK_EQ(crig_has_status(&c, p), stays);
 	CHECK_EQ(waiting(), 0);
 	CHECK_EQ(crig_requests(&c, "/resize", 0), 0);
-	crig_close(&c);
 }
 
-int main(void)
+TEST(with_parameters)
 {
-	test_owner_afterwards();
 	test_replayed(mode_removed);
 	test_replayed(uninstalled);
 	test_uninstall(uninstalled);
@@ -281,5 +249,4 @@ int main(void)
 	test_memory_stays(DRIVER_CGROUPFS, mode_off, true);
 	test_memory_stays(DRIVER_CGROUPFS, not_named, true);
 	test_memory_stays(DRIVER_CGROUPFS, uninstalled_by_a_new_agent, false);
-	return check_result();
 }

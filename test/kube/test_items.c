@@ -63,7 +63,7 @@ static void check_cut(size_t row, size_t a, size_t b)
 	items_drop(&i);
 }
 
-static void test_cuts(void)
+TEST(cuts)
 {
 	for (size_t row = 0; row < ARRAY_SIZE(rows); row++)
 		for (size_t a = 0; a <= strlen(rows[row].text); a++)
@@ -81,7 +81,7 @@ static int cut(void *, const char *text, size_t len)
 }
 
 /* A longer element is skipped to its very end, and its beginning is shown once. */
-static void test_skip(void)
+TEST(skip)
 {
 	static const struct {
 		const char *text;
@@ -111,7 +111,7 @@ static void test_skip(void)
 		}
 }
 
-static void test_bounds(void)
+TEST(bounds)
 {
 	struct items i = {.max = 4};
 	int stop = 1;
@@ -127,12 +127,4 @@ static void test_bounds(void)
 		CHECK_EQ(items_feed(&i, " ", 1, take, NULL), 0);
 	CHECK_EQ(items_feed(&i, " ", 1, take, NULL), -EMSGSIZE);
 	items_drop(&i);
-}
-
-int main(void)
-{
-	test_cuts();
-	test_skip();
-	test_bounds();
-	return check_result();
 }

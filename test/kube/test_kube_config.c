@@ -55,7 +55,7 @@ static void check_missing(const char *folder, const char *host, const char *port
 	CHECK(c.server == NULL);
 }
 
-static void test_in_cluster(void)
+TEST(in_cluster)
 {
 	char folder[] = "/tmp/vscaled-account-XXXXXX";
 	struct kube_config_error err = {""};
@@ -118,18 +118,16 @@ static int parse(const char *text, struct kube_config *ret, struct kube_config_e
 	return r;
 }
 
-static void test_accepted(void)
+TEST(accepted)
 {
 	struct kube_config_error err;
 	struct kube_config c;
 
-	CHECK_EQ(parse(FULL(", certificate-authority: ca.crt, tls-server-name: n, proxy-url: "
-			    "'http://p:3128', unknown: [1], "
-			    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-			    ": 1",
+	CHECK_OK(parse(FULL(", certificate-authority: ca.crt, tls-server-name: n, proxy-url: "
+			    "'http://p:3128', unknown: [1], aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+			    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: 1",
 			    "tokenFile: ../t, token: " SECRET),
-		       &c, &err),
-		 0);
+		       &c, &err));
 	CHECK_STR(c.server, "https://h:1");
 	CHECK_STR(c.ca_file, "/etc/k/ca.crt");
 	CHECK_STR(c.tls_server_name, "n");
@@ -138,32 +136,29 @@ static void test_accepted(void)
 	CHECK_STR(c.token, SECRET);
 	CHECK_STR(c.namespace, "lab");
 	kube_config_free(&c);
-	CHECK_EQ(parse(FULL(", certificate-authority: /ca, certificate-authority-data: " DATA,
+	CHECK_OK(parse(FULL(", certificate-authority: /ca, certificate-authority-data: " DATA,
 			    "client-certificate: /c, client-certificate-data: " DATA
 			    ", client-key: k, client-key-data: " DATA),
-		       &c, &err),
-		 0);
+		       &c, &err));
 	CHECK_STR(c.ca_data, "pem");
 	CHECK(c.ca_file == NULL && c.cert_file == NULL && c.key_file == NULL);
 	CHECK_STR(c.cert_data, "pem");
 	CHECK_STR(c.key_data, "pem");
 	kube_config_free(&c);
-	CHECK_EQ(parse(FULL(", insecure-skip-tls-verify: true", "client-certificate: c, "
+	CHECK_OK(parse(FULL(", insecure-skip-tls-verify: true", "client-certificate: c, "
 								"client-key: k"),
-		       &c, &err),
-		 0);
+		       &c, &err));
 	CHECK(c.insecure);
 	CHECK_STR(c.cert_file, "/etc/k/c");
 	CHECK_STR(c.key_file, "/etc/k/k");
 	kube_config_free(&c);
 	/* As kubectl reads it: wrapped base64, YAML 1.1, a byte order mark. */
-	CHECK_EQ(parse("\xef\xbb\xbf" HEAD WHERE
+	CHECK_OK(parse("\xef\xbb\xbf" HEAD WHERE
 		       "clusters:\r\n- name: c\r\n  cluster:\r\n    server: 'https://h:1'\r\n"
 		       "    certificate-authority-data: |\r\n      cG\r\n      Vt\r\n"
 		       "users:\n- name: u\n  user: {client-key-data: \"cG\\nVt\", "
 		       "client-certificate-data: cGVt}\n",
-		       &c, &err),
-		 0);
+		       &c, &err));
 	CHECK_STR(c.ca_data, "pem");
 	CHECK_STR(c.key_data, "pem");
 	kube_config_free(&c);
@@ -179,18 +174,17 @@ static void test_accepted(void)
 		kube_config_free(&c);
 	}
 	/* JSON, no user at all, a slash at the end, empty values. */
-	CHECK_EQ(parse("{\"current-context\":\"a\",\"contexts\":[{\"name\":\"a\",\"context\":"
+	CHECK_OK(parse("{\"current-context\":\"a\",\"contexts\":[{\"name\":\"a\",\"context\":"
 		       "{\"cluster\":\"c\",\"user\":\"\"}}],\"clusters\":[{\"name\":\"c\","
 		       "\"cluster\":{\"server\":\"http://[::1]:8/k8s//\",\"proxy-url\":\"\"}}],"
 		       "\"users\":null}",
-		       &c, &err),
-		 0);
+		       &c, &err));
 	CHECK_STR(c.server, "http://[::1]:8/k8s");
 	CHECK(c.proxy_url == NULL && c.token == NULL);
 	kube_config_free(&c);
 }
 
-static void test_refused(void)
+TEST(refused)
 {
 	static const struct {
 		const char *text;
@@ -249,7 +243,7 @@ static void test_refused(void)
 	}
 }
 
-static void test_context(void)
+TEST(context)
 {
 	static const char text[] =
 		"contexts: [{name: a, context: {cluster: c}}, {name: b, context: {cluster: d}}]\n"
@@ -297,7 +291,7 @@ static void test_merged(const char *folder)
 	rmdir(other);
 }
 
-static void test_load(void)
+TEST(load)
 {
 	char folder[] = "/tmp/vscaled-kubeconfig-XXXXXX", list[256];
 	struct kube_config_error err = {""};
@@ -322,14 +316,4 @@ static void test_load(void)
 	CHECK_EQ(kube_config_load(":", NULL, &c, &err), -ENOENT);
 	drop(folder, "config");
 	rmdir(folder);
-}
-
-int main(void)
-{
-	test_in_cluster();
-	test_accepted();
-	test_refused();
-	test_context();
-	test_load();
-	return check_result();
 }

@@ -18,7 +18,7 @@ static int take(void *arg, const char *line, size_t len)
 }
 
 /* Text in three pieces, in every way. */
-static void test_cuts(void)
+TEST(cuts)
 {
 	static const char text[] = "one\n\ntwo 2\n{\"three\":3}\n\n\nlast";
 	size_t len = strlen(text);
@@ -37,7 +37,7 @@ static void test_cuts(void)
 		}
 }
 
-static void test_max(void)
+TEST(max)
 {
 	struct lines l = {.max = 4};
 
@@ -65,7 +65,7 @@ static int cut(void *, const char *line, size_t len)
 }
 
 /* A longer line is skipped in every cut, and its beginning is shown once. */
-static void test_skip(void)
+TEST(skip)
 {
 	static const char text[] = "one\nlonger\ntwo\n\nfiver\nx";
 	size_t len = strlen(text);
@@ -86,7 +86,7 @@ static void test_skip(void)
 }
 
 /* Nothing of the rest of such a line is kept. */
-static void test_skip_memory(void)
+TEST(skip_memory)
 {
 	struct lines l = {.max = 4 * KIB, .too_long = cut};
 	char *text = calloc(1, MIB);
@@ -104,7 +104,7 @@ static void test_skip_memory(void)
 	lines_drop(&l);
 }
 
-static void test_stop(void)
+TEST(stop)
 {
 	struct lines l = {.max = 4};
 	int stop = 1;
@@ -116,7 +116,7 @@ static void test_stop(void)
 }
 
 /* A large line does not keep its memory. */
-static void test_memory(void)
+TEST(memory)
 {
 	struct lines l = {.max = MIB};
 	char *text = calloc(1, MIB);
@@ -132,7 +132,7 @@ static void test_memory(void)
 	lines_drop(&l);
 }
 
-static void test_base64(void)
+TEST(base64)
 {
 	static const struct {
 		const char *in;
@@ -171,16 +171,4 @@ static void test_base64(void)
 		else
 			CHECK(out == NULL);
 	}
-}
-
-int main(void)
-{
-	test_cuts();
-	test_max();
-	test_skip();
-	test_skip_memory();
-	test_stop();
-	test_memory();
-	test_base64();
-	return check_result();
 }

@@ -36,7 +36,7 @@ static const struct row rows[] = {
 	{{STEP_STREAM, 504, 0, 1000, USEC_PER_SEC}, STEP_STREAM, true, true},
 };
 
-static void test_rows(void)
+TEST(rows)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct pace p = {.backoff.random = i};
@@ -51,7 +51,7 @@ static void test_rows(void)
 	}
 }
 
-static void test_retry_after(void)
+TEST(retry_after)
 {
 	struct pace p = {.backoff.random = 3};
 	struct pace_end end = {STEP_LIST, 429, 0, 1000, 20 * USEC_PER_SEC};
@@ -64,7 +64,7 @@ static void test_retry_after(void)
 	CHECK_EQ(pace_next(&p, &end, 0).delay, PACE_RETRY_MAX_USEC);
 }
 
-static void test_refusals(void)
+TEST(refusals)
 {
 	struct pace p = {.backoff.random = 3};
 	struct pace_end no = {STEP_LIST, 403, 0, 1000, 0}, yes = {STEP_LIST, 200, 0, 1000, 0};
@@ -110,7 +110,7 @@ static void check_rate(const struct pace_end *list, const struct pace_end *strea
 			(unsigned long long)stream->lasted, total);
 }
 
-static void test_rates(void)
+TEST(rates)
 {
 	static const unsigned codes[] = {0,   200, 204, 302, 400, 401, 403, 404, 409,
 					 410, 413, 422, 429, 500, 502, 503, 504};
@@ -135,13 +135,4 @@ static void test_rates(void)
 			list.step = STEP_LIST;
 			check_rate(&list, &end, seed++);
 		}
-}
-
-int main(void)
-{
-	test_rows();
-	test_retry_after();
-	test_refusals();
-	test_rates();
-	return check_result();
 }

@@ -109,8 +109,7 @@ static inline void tell_all(const char *conditions)
 static inline void begin_refused(const struct setting *s)
 {
 	crig_clock_ahead = s->young ? 0 : 2 * USEC_PER_HOUR;
-	if (!crig_open(&c, NULL, "history: {confidenceAfter: 30m}\n"))
-		exit(check_skip("no test API server: is there a python3?"));
+	crig_open(&c, NULL, "history: {confidenceAfter: 30m}\n");
 	if (!s->no_right)
 		cJSON_Delete(crig_ask(&c, "PATCH",
 				      "/apis/rbac.authorization.k8s.io/v1/clusterroles/vscaled",

@@ -32,9 +32,9 @@ static usec_t lead_after(struct rig *g, size_t pod, usec_t most)
 	return g->now - since;
 }
 
-static void test_status_under_way(void)
+TEST(status_under_way)
 {
-	struct rig g;
+	OWN(rig_stop) struct rig g;
 
 	start(&g, 1);
 	g.pods[0].mode = "Initial";
@@ -48,13 +48,12 @@ static void test_status_under_way(void)
 	CHECK_EQ(g.pods[0].ratified, 1);
 	CHECK_EQ(rig_counted(&g, "resize", 200), 1);
 	CHECK_EQ(rig_counted(&g, "status", 200), 2);
-	rig_stop(&g);
 }
 
 /* An ordinary resize has no answer: it is given up, once. The lead waits for its own answer. */
-static void test_resize_under_way(void)
+TEST(resize_under_way)
 {
-	struct rig g;
+	OWN(rig_stop) struct rig g;
 
 	start(&g, 1);
 	rig_set_held(&g, 0, CPU, 900);
@@ -70,13 +69,12 @@ static void test_resize_under_way(void)
 	CHECK_EQ(rig_counted(&g, "resize", 200), 1);
 	CHECK_EQ(rig_counted(&g, "resize", 0), 1);
 	CHECK_EQ(g.troubles, 0);
-	rig_stop(&g);
 }
 
 /* While the node may send no lead, the resize is not given up: it would be lost for nothing. */
-static void test_no_turn_for_the_lead(void)
+TEST(no_turn_for_the_lead)
 {
-	struct rig g;
+	OWN(rig_stop) struct rig g;
 
 	start(&g, 40);
 	rig_set_held(&g, 0, CPU, 900);
@@ -91,13 +89,12 @@ static void test_no_turn_for_the_lead(void)
 	CHECK_EQ(g.pods[0].resizes, 1);
 	rig_run(&g, SLOW);
 	CHECK_EQ(rig_counted(&g, "resize", 0), 0);
-	rig_stop(&g);
 }
 
 /* As many requests of other pods are under way as may be. */
-static void test_others_under_way(void)
+TEST(others_under_way)
 {
-	struct rig g;
+	OWN(rig_stop) struct rig g;
 
 	start(&g, 8);
 	for (size_t i = 0; i < 7; i++)
@@ -109,7 +106,6 @@ static void test_others_under_way(void)
 	rig_run(&g, 60 * S);
 	for (size_t i = 0; i < 8; i++)
 		CHECK_EQ(g.pods[i].resizes, 1);
-	rig_stop(&g);
 }
 
 /* A second container, which a resize would restart, uses more than its limit in the spec. */
@@ -130,9 +126,9 @@ static void add_sibling(struct rig *, struct reporter_view *v)
 }
 
 /* A lead has no room beside its sibling: the bounds of growth follow in the same step. */
-static void test_blocked_is_reported_at_once(void)
+TEST(blocked_is_reported_at_once)
 {
-	struct rig g;
+	OWN(rig_stop) struct rig g;
 	usec_t now;
 
 	start(&g, 1);
@@ -150,13 +146,12 @@ static void test_blocked_is_reported_at_once(void)
 	reporter_step(g.reporter, now, now);
 	CHECK(reporter_ratifies(g.reporter, g.pods[0].report, now));
 	CHECK_EQ(g.bounds, 2);
-	rig_stop(&g);
 }
 
 /* A lead is refused: that less is tried is known in the same step, and its end. */
-static void test_tried_is_reported_at_once(void)
+TEST(tried_is_reported_at_once)
 {
-	struct rig g;
+	OWN(rig_stop) struct rig g;
 
 	start(&g, 1);
 	g.latency = 0;
@@ -171,28 +166,14 @@ static void test_tried_is_reported_at_once(void)
 	rig_run(&g, 2 * S);
 	CHECK(!reporter_tries(g.pods[0].report, g.now));
 	CHECK_EQ(g.bounds, 2);
-	rig_stop(&g);
 }
 
 /* What is never lowered again is raised less far ahead: a third, as explain shows. */
-static void test_no_decrease(void)
+TEST(no_decrease)
 {
-	struct rig g;
+	OWN(rig_stop) struct rig g;
 
 	start(&g, 1);
 	CHECK_EQ(reporter_ahead(g.reporter, g.pods[0].seen, false, g.now), 60 * S);
 	CHECK_EQ(reporter_ahead(g.reporter, g.pods[0].seen, true, g.now), 20 * S);
-	rig_stop(&g);
-}
-
-int main(void)
-{
-	test_no_decrease();
-	test_status_under_way();
-	test_resize_under_way();
-	test_others_under_way();
-	test_no_turn_for_the_lead();
-	test_blocked_is_reported_at_once();
-	test_tried_is_reported_at_once();
-	return check_result();
 }

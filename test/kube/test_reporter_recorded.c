@@ -98,7 +98,7 @@ static void check_answer(const char *name, unsigned status, const char *body, us
 	"\",\"field\":\"" field "\"}]}}"
 
 /* The most important ones, always here. */
-static void test_kept(void)
+TEST(kept)
 {
 	check_answer("0a3-", 403,
 		     STATUS(403,
@@ -131,7 +131,7 @@ static void test_kept(void)
 }
 
 /* Which refusals are about what is requested, so that no limit is the cause. */
-static void test_requests(void)
+TEST(requests)
 {
 #define QUOTA(counted)                                                                             \
 	STATUS(403, "pods \\\"limits.x\\\" is forbidden: exceeded quota: q, " counted)
@@ -151,9 +151,8 @@ static void test_requests(void)
 		{STATUS(403, "pods \\\"b\\\" is forbidden: maximum cpu usage per Container is 1"),
 		 false},
 		{"{\"kind\":\"Status\",\"code\":403,\"reason\":\"Forbidden\",\"message\":\"node "
-		 "didn't "
-		 "have enough allocatable resources: cpu, requested: 20000, allocatable: 3800\","
-		 "\"details\":{\"causes\":[{\"reason\":\"NodeCapacity\"}]}}",
+		 "didn't have enough allocatable resources: cpu, requested: 20000, allocatable: "
+		 "3800\",\"details\":{\"causes\":[{\"reason\":\"NodeCapacity\"}]}}",
 		 true},
 	};
 
@@ -171,7 +170,7 @@ static void test_requests(void)
 }
 
 /* Texts that tenants choose look like the server's own. */
-static void test_texts_of_others(void)
+TEST(texts_of_others)
 {
 #define WEBHOOK(code, text)                                                                        \
 	STATUS(code, "admission webhook \\\"x.example.com\\\" denied the request: " text)
@@ -200,8 +199,7 @@ static void test_texts_of_others(void)
 			"'p' denied request: User \\\"u\\\" cannot patch resource")},
 		/* Details as a webhook writes them. */
 		{404, "{\"kind\":\"Status\",\"code\":404,\"message\":\"admission webhook \\\"x\\\" "
-		      "denied "
-		      "the request: no such team\",\"details\":{\"retryAfterSeconds\":-1}}"},
+		      "denied the request: no such team\",\"details\":{\"retryAfterSeconds\":-1}}"},
 		{401, POLICY(401)},
 		{413, POLICY(413)},
 	};
@@ -218,7 +216,7 @@ static void test_texts_of_others(void)
 	}
 }
 
-static void test_no_answer(void)
+TEST(no_answer)
 {
 	struct kube_answer a = {.error = -1, .detail = "refused", .body = ""};
 	struct kube_status s;
@@ -357,9 +355,8 @@ static void resize(struct walk *w, const struct report_item *item, const char *l
 
 	report_sent(w->state, &w->view.facts, &patch, w->now);
 	see(w, line);
-	CHECK_EQ(report_answered(&report_tuning_default, &w->node, w->state, &w->view.facts, &ok,
-				 w->now),
-		 0);
+	CHECK_OK(report_answered(&report_tuning_default, &w->node, w->state, &w->view.facts, &ok,
+				 w->now));
 	CHECK(report_expects(w->state));
 }
 
@@ -393,7 +390,7 @@ static void follow(struct walk *w, char lines[9][16384])
 	CHECK(!report_pending(w->state));
 }
 
-static void test_kubelet(void)
+TEST(kubelet)
 {
 	FILE *f = open_recorded("kubelet-resize-1.36.jsonl");
 	static char lines[9][16384];
@@ -413,7 +410,7 @@ static void test_kubelet(void)
 }
 
 /* Texts of the kubelet's conditions. */
-static void test_resources_named(void)
+TEST(resources_named)
 {
 	static const struct {
 		const char *text;
@@ -421,8 +418,7 @@ static void test_resources_named(void)
 	} rows[] = {
 		{"Node didn't have enough capacity: cpu, requested: 9000, capacity: 2000",
 		 RESOURCES_CPU},
-		{"Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "
-		 "\"static\"",
+		{"Resize is infeasible for Guaranteed Pods alongside CPU Manager policy \"static\"",
 		 RESOURCES_CPU},
 		{"cannot decrease memory limits: attempting to set container \"cpu-hog\" memory "
 		 "limit (65536) below current usage (806912)",
@@ -435,8 +431,7 @@ static void test_resources_named(void)
 	/* Names of quotas and policies are others' words. */
 	static const char *const limits[] = {
 		"pods \"b\" is forbidden: exceeded quota: mem-cpu-demo, requested: "
-		"limits.memory=1Gi, "
-		"used: limits.memory=1Gi, limited: limits.memory=1Gi",
+		"limits.memory=1Gi, used: limits.memory=1Gi, limited: limits.memory=1Gi",
 		"pods \"b\" is forbidden: ValidatingAdmissionPolicy 'cpu-and-memory' with binding "
 		"'cpu' denied request: at most 1Gi of memory",
 	};
@@ -447,17 +442,10 @@ static void test_resources_named(void)
 		CHECK_EQ(reporter_refusal_of(limits[i]).resources, RESOURCES_MEMORY);
 }
 
-int main(void)
+TEST(with_parameters)
 {
-	test_kept();
-	test_requests();
-	test_texts_of_others();
-	test_no_answer();
 	test_recorded("api-1.36.jsonl", 60);
 	test_recorded("api-1.33.jsonl", 60);
 	test_recorded("guard-1.36.jsonl", 5);
 	test_recorded("guard-1.33.jsonl", 5);
-	test_kubelet();
-	test_resources_named();
-	return check_result();
 }

@@ -4,7 +4,6 @@
 #include "agent/kube/report/reporter_answer.h"
 #include "test/kube/reporter_rig.h"
 #include <errno.h>
-#include <string.h>
 
 #define CPU RESOURCE_CPU
 #define REFUSED                                                                                    \
@@ -16,121 +15,99 @@
 	"\\\"pods/resize\\\" in API group\"}"
 
 /* A status that stands already is not written again by a new agent. */
-static void test_status_is_known(void)
+TEST_RIG(status_is_known)
 {
-	struct rig g;
-
-	rig_start(&g, 1);
-	rig_run(&g, S);
-	CHECK_EQ(g.pods[0].statuses, 1);
-	rig_forget(&g, 0);
-	g.pods[0].report = reporter_add(g.reporter, (struct pod *)&g.pods[0], g.pods[0].uid);
-	reporter_changed(g.pods[0].report);
-	rig_run(&g, 3600 * S);
-	CHECK_EQ(g.pods[0].statuses, 1);
-	rig_stop(&g);
+	rig_run(g, S);
+	CHECK_EQ(g->pods[0].statuses, 1);
+	rig_forget(g, 0);
+	g->pods[0].report = reporter_add(g->reporter, (struct pod *)&g->pods[0], g->pods[0].uid);
+	reporter_changed(g->pods[0].report);
+	rig_run(g, 3600 * S);
+	CHECK_EQ(g->pods[0].statuses, 1);
 }
 
 /* Another writer removes the annotation, which holds the originals, or changes it. */
-static void test_status_is_removed(void)
+TEST_RIG(status_is_removed)
 {
-	struct rig g;
-
-	rig_start(&g, 1);
-	rig_run(&g, S);
+	rig_run(g, S);
 	for (unsigned i = 0; i < 2; i++) {
-		free(g.pods[0].status);
-		g.pods[0].status = i == 0 ? NULL : strdup("{}");
-		rig_show(&g, 0);
-		reporter_changed(g.pods[0].report);
-		rig_run(&g, 700 * S);
-		CHECK_EQ(g.pods[0].statuses, 2 + i);
-		CHECK(g.pods[0].status != NULL && strstr(g.pods[0].status, "original") != NULL);
+		free(g->pods[0].status);
+		g->pods[0].status = i == 0 ? NULL : strdup("{}");
+		rig_show(g, 0);
+		reporter_changed(g->pods[0].report);
+		rig_run(g, 700 * S);
+		CHECK_EQ(g->pods[0].statuses, 2 + i);
+		CHECK(g->pods[0].status != NULL && strstr(g->pods[0].status, "original") != NULL);
 	}
-	rig_stop(&g);
 }
 
 /* A pod is no longer managed while the right to resize is missing for a while: its originals, which
  * the annotation holds, go back once it is there again. */
-static void test_restore_waits_for_the_right(void)
+TEST_RIG(restore_waits_for_the_right)
 {
-	struct rig g;
-	struct rig_pod *p = &g.pods[0];
+	struct rig_pod *p = &g->pods[0];
 
-	rig_start(&g, 1);
-	rig_run(&g, S);
-	rig_set_held(&g, 0, CPU, 900);
-	rig_run(&g, 70 * S);
+	rig_run(g, S);
+	rig_set_held(g, 0, CPU, 900);
+	rig_run(g, 70 * S);
 	CHECK_EQ(p->spec.limit[CPU], 900);
-	rig_fail(&g, "resize", 1, 403, RBAC);
+	rig_fail(g, "resize", 1, 403, RBAC);
 	p->restoring = true;
 	p->mode = NULL;
-	reporter_hurry(g.pods[0].report);
-	rig_run(&g, 60 * S);
+	reporter_hurry(g->pods[0].report);
+	rig_run(g, 60 * S);
 	CHECK_EQ(p->spec.limit[CPU], 900);
 	CHECK(p->status != NULL);
-	CHECK(reporter_unsent(g.pods[0].report));
-	rig_run(&g, 600 * S);
+	CHECK(reporter_unsent(g->pods[0].report));
+	rig_run(g, 600 * S);
 	CHECK_EQ(p->spec.limit[CPU], 500);
 	CHECK(p->status == NULL);
-	CHECK(!reporter_unsent(g.pods[0].report));
-	rig_stop(&g);
+	CHECK(!reporter_unsent(g->pods[0].report));
 }
 
 /* The server refuses to remove the annotation: tried again at the interval, and not waited for. */
-static void test_removal_is_refused(void)
+TEST_RIG(removal_is_refused)
 {
-	struct rig g;
-
-	rig_start(&g, 1);
-	rig_run(&g, S);
-	rig_fail(&g, "status", 1000, 403, REFUSED);
-	g.pods[0].mode = NULL;
-	reporter_hurry(g.pods[0].report);
-	rig_run(&g, 3600 * S);
-	CHECK(rig_counted(&g, "status", 403) >= 1 && rig_counted(&g, "status", 403) <= 7);
-	CHECK(!reporter_unsent(g.pods[0].report));
-	rig_stop(&g);
+	rig_run(g, S);
+	rig_fail(g, "status", 1000, 403, REFUSED);
+	g->pods[0].mode = NULL;
+	reporter_hurry(g->pods[0].report);
+	rig_run(g, 3600 * S);
+	CHECK(rig_counted(g, "status", 403) >= 1 && rig_counted(g, "status", 403) <= 7);
+	CHECK(!reporter_unsent(g->pods[0].report));
 }
 
 /* Two rights are missing: both are reported, each until it is granted. */
-static void test_two_rights_are_missing(void)
+TEST_RIG(two_rights_are_missing)
 {
-	struct rig g;
-
-	rig_start(&g, 1);
-	rig_fail(&g, "status", 1, 403, RBAC);
-	rig_run(&g, 30 * S);
-	CHECK_EQ(g.troubles, 1);
-	rig_set_held(&g, 0, CPU, 900);
-	rig_fail(&g, "resize", 1, 403, RBAC);
-	rig_run(&g, 70 * S);
-	CHECK_EQ(g.troubles, 2);
-	CHECK_EQ(g.troubles_over, 0);
-	rig_run(&g, 1300 * S);
-	CHECK_EQ(g.pods[0].statuses > 0, true);
-	CHECK(g.troubles_over > 0);
-	rig_stop(&g);
+	rig_fail(g, "status", 1, 403, RBAC);
+	rig_run(g, 30 * S);
+	CHECK_EQ(g->troubles, 1);
+	rig_set_held(g, 0, CPU, 900);
+	rig_fail(g, "resize", 1, 403, RBAC);
+	rig_run(g, 70 * S);
+	CHECK_EQ(g->troubles, 2);
+	CHECK_EQ(g->troubles_over, 0);
+	rig_run(g, 1300 * S);
+	CHECK_EQ(g->pods[0].statuses > 0, true);
+	CHECK(g->troubles_over > 0);
 }
 
 /* The load has gone, and with it what would have been sent: the refusal ends all the same. */
-static void test_refusal_ends(void)
+TEST_RIG(refusal_ends)
 {
-	struct rig g;
-	struct rig_pod *p = &g.pods[0];
+	struct rig_pod *p = &g->pods[0];
 
-	rig_start(&g, 1);
-	rig_run(&g, S);
-	rig_fail(&g, "resize", 1, 403, REFUSED);
-	rig_set_held(&g, 0, CPU, 900);
-	rig_run(&g, 65 * S);
-	rig_set_held(&g, 0, CPU, 500);
-	rig_run(&g, 3000 * S);
+	rig_run(g, S);
+	rig_fail(g, "resize", 1, 403, REFUSED);
+	rig_set_held(g, 0, CPU, 900);
+	rig_run(g, 65 * S);
+	rig_set_held(g, 0, CPU, 500);
+	rig_run(g, 3000 * S);
 	CHECK(strstr(p->status, "\"refused\"") != NULL);
-	rig_run(&g, 1300 * S);
+	rig_run(g, 1300 * S);
 	CHECK_EQ(p->resizes, 0);
 	CHECK(strstr(p->status, "\"refused\"") == NULL);
-	rig_stop(&g);
 }
 
 #define CONTAINERS 3
@@ -164,7 +141,7 @@ static void fill_pod(struct reporter_view *v, const struct kube_pod *pod)
 
 /* All containers of a pod with three have what their kin start from, within 1 KiB; and the text
  * stands while the values do, with what was left out as well. */
-static void test_status_is_short(void)
+TEST(status_is_short)
 {
 	struct kube_container containers[CONTAINERS] = {
 		{.name = (char *)"app"},
@@ -200,7 +177,7 @@ static void test_status_is_short(void)
 }
 
 /* The annotation says which resource was refused, however long the pod's name is. */
-static void test_refusal_names_the_resource(void)
+TEST(refusal_names_the_resource)
 {
 	struct kube_pod pod = {.container_count = 0};
 	OWN(drop_free) struct reporter_view *v = calloc(1, sizeof *v);
@@ -220,17 +197,4 @@ static void test_refusal_names_the_resource(void)
 		CHECK_EQ(reporter_refusal_of(refused).resources, RESOURCES_CPU);
 		CHECK(reporter_refusal_of(refused).requests);
 	}
-}
-
-int main(void)
-{
-	test_status_is_known();
-	test_status_is_removed();
-	test_restore_waits_for_the_right();
-	test_removal_is_refused();
-	test_two_rights_are_missing();
-	test_refusal_ends();
-	test_status_is_short();
-	test_refusal_names_the_resource();
-	return check_result();
 }

@@ -41,7 +41,7 @@ static void serve(struct script_server *s, const char *name, const char *client_
 
 static void check_refused(const char *name, const char *detail)
 {
-	struct script_server s;
+	OWN(script_server_stop) struct script_server s;
 	struct rig r;
 
 	serve(&s, name, NULL);
@@ -65,12 +65,11 @@ static void check_refused(const char *name, const char *detail)
 	CHECK_EQ(b.status, 200);
 	CHECK(strstr(b.body, "Authorization: Bearer secret\r\n") != NULL);
 	rig_close(&r);
-	script_server_stop(&s);
 }
 
-static void test_good(void)
+TEST(good)
 {
-	struct script_server s;
+	OWN(script_server_stop) struct script_server s;
 	struct rig r;
 
 	serve(&s, "good", NULL);
@@ -96,13 +95,12 @@ static void test_good(void)
 	OWN(rig_drop) struct rig_result broken = rig_get(&r, "/ok", false);
 	CHECK_EQ(broken.error, -EKEYREJECTED);
 	rig_close(&r);
-	script_server_stop(&s);
 }
 
 /* The certificate names another host, which the kubeconfig knows. */
-static void test_server_name(void)
+TEST(server_name)
 {
-	struct script_server s;
+	OWN(script_server_stop) struct script_server s;
 	struct rig r;
 	char host[64];
 
@@ -121,13 +119,12 @@ static void test_server_name(void)
 	OWN(rig_drop) struct rig_result b = rig_get(&r, "/echo", false);
 	CHECK_EQ(b.error, -EKEYREJECTED);
 	rig_close(&r);
-	script_server_stop(&s);
 }
 
 /* The CA is replaced on disk: the new one is used from the next request on. */
-static void test_ca_replaced(void)
+TEST(ca_replaced)
 {
-	struct script_server s;
+	OWN(script_server_stop) struct script_server s;
 	struct rig r;
 
 	serve(&s, "stranger", NULL);
@@ -158,12 +155,11 @@ static void test_ca_replaced(void)
 	CHECK_EQ(none.error, -ENOENT);
 	CHECK(strstr(none.detail, "trusted.crt: No such file") != NULL);
 	rig_close(&r);
-	script_server_stop(&s);
 }
 
-static void test_client_certificate(void)
+TEST(client_certificate)
 {
-	struct script_server s;
+	OWN(script_server_stop) struct script_server s;
 	struct rig r;
 
 	serve(&s, "good", at("ca.crt"));
@@ -193,14 +189,13 @@ static void test_client_certificate(void)
 	free(r.config.cert_data);
 	free(r.config.key_data);
 	rig_close(&r);
-	script_server_stop(&s);
 }
 
 /* A server without TLS where TLS is configured; a configured proxy is used, the environment's is
  * not. */
-static void test_no_tls(void)
+TEST(no_tls)
 {
-	struct script_server s;
+	OWN(script_server_stop) struct script_server s;
 	struct rig r;
 
 	CHECK_EQ(script_server_start(NULL, NULL, NULL, &s), 0);
@@ -228,7 +223,6 @@ static void test_no_tls(void)
 	CHECK_EQ(c.status, 200);
 	unsetenv("http_proxy");
 	rig_close(&r);
-	script_server_stop(&s);
 }
 
 int main(void)
@@ -242,14 +236,10 @@ int main(void)
 		return check_skip("certificates cannot be made: is openssl there?");
 	size_t files = rig_open_files();
 
-	test_good();
+	check_run();
 	check_refused("expired", "certificate has expired");
 	check_refused("elsewhere", "127.0.0.1");
 	check_refused("stranger", "unable to get local issuer certificate");
-	test_server_name();
-	test_ca_replaced();
-	test_client_certificate();
-	test_no_tls();
 	CHECK_EQ(rig_open_files(), files);
 	snprintf(command, sizeof command, "rm -r %s", folder);
 	CHECK_EQ(system(command), 0);

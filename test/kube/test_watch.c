@@ -129,7 +129,7 @@ static void turn_until(sd_event *event, const int *value, int want)
 	CHECK(*value >= want);
 }
 
-static void test_good(void)
+TEST(good)
 {
 	sd_event *event;
 	struct watched w;
@@ -178,7 +178,7 @@ static void test_good(void)
 }
 
 /* A list that is asked for: at once, once, and no trouble. */
-static void test_relist(void)
+TEST(relist)
 {
 	struct watched w;
 	sd_event *event;
@@ -221,7 +221,7 @@ static long most_resident(bool begin)
 }
 
 /* Objects that are too large, or not understood, are left out and named once; the rest goes on. */
-static void test_large(void)
+TEST(large)
 {
 	struct watched w;
 	sd_event *event;
@@ -349,7 +349,7 @@ static void turn_until_well(sd_event *event, struct watched *w, size_t count)
 	}
 }
 
-static void test_faults(void)
+TEST(faults)
 {
 	static struct watched w[ARRAY_SIZE(faults)];
 	unsigned first[ARRAY_SIZE(faults)];
@@ -385,7 +385,7 @@ static void test_faults(void)
 
 /* Nothing before the jitter is over, and watches of many nodes do not begin together. */
 /* The server is back, but nothing changes: an open stream is good. */
-static void test_quiet_cluster(void)
+TEST(quiet_cluster)
 {
 	sd_event *event;
 	struct watched w;
@@ -404,7 +404,7 @@ static void test_quiet_cluster(void)
 	sd_event_unref(event);
 }
 
-static void test_jitter(void)
+TEST(jitter)
 {
 	struct watched w[8];
 	unsigned begun = 0;
@@ -429,7 +429,7 @@ static void test_jitter(void)
 
 /* A token that was replaced is used within a minute, without a 401; its neighbour is not read anew
  * for each request. */
-static void test_token_minute(void)
+TEST(token_minute)
 {
 	char folder[] = "/tmp/vscaled-minute-XXXXXX", path[64];
 	struct script_server server;
@@ -464,13 +464,7 @@ int main(void)
 
 	alarm(240);
 	fast_clock_start(30);
-	test_good();
-	test_relist();
-	test_large();
-	test_jitter();
-	test_token_minute();
-	test_faults();
-	test_quiet_cluster();
+	check_run();
 	CHECK_EQ(rig_open_files(), files);
 	return check_result();
 }

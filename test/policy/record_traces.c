@@ -24,23 +24,20 @@ static void wants_80(struct sim *s, usec_t t)
 
 static void ramp(struct sim *s, usec_t t)
 {
-	s->load.anon_goal = t < 10 * USEC_PER_SEC ? 64 * MIB : 600 * MIB;
-	s->load.anon_bps = t == 0 ? 1000 * MIB : 20 * MIB;
+	sim_grow(s, t == 0 ? 1000 * MIB : 20 * MIB, t < 10 * USEC_PER_SEC ? 64 * MIB : 600 * MIB);
 }
 
 static void oversized(struct sim *s, usec_t t)
 {
 	s->load = sim_steady(1, 300);
-	s->load.anon_bps = 1000 * MIB;
-	s->load.anon_goal = (180 + t / USEC_PER_MIN % 3 * 10) * MIB;
+	sim_grow(s, 1000 * MIB, (180 + t / USEC_PER_MIN % 3 * 10) * MIB);
 	if (t == 0)
 		s->m.file = 500 * MIB;
 }
 
 static void reader(struct sim *s, usec_t)
 {
-	s->load.anon_bps = 1000 * MIB;
-	s->load.anon_goal = 10 * MIB;
+	sim_grow(s, 1000 * MIB, 10 * MIB);
 	s->load.cache_bps = 100 * MIB;
 	s->load.cache_set = 400 * MIB;
 	s->load.cache_matters = true;

@@ -18,3 +18,11 @@ static inline void grow(struct report_rig *g, uint64_t use, uint64_t slope)
 	if (slope > 0)
 		g->c[0].grew_at = g->now;
 }
+
+/* An external writer's memory limit, seen by the watch. Returns the changes. */
+static inline uint32_t foreign(struct report_rig *g, uint64_t limit)
+{
+	rig_res(g, 0, MEM)->spec_limit = limit;
+	g->f.generation++;
+	return rig_observe(g);
+}

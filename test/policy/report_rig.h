@@ -80,6 +80,12 @@ static inline bool rig_decide(struct report_rig *g)
 	return g->d.send;
 }
 
+static inline bool rig_later(struct report_rig *g, usec_t pause)
+{
+	g->now += pause;
+	return rig_decide(g);
+}
+
 static inline const struct report_item *rig_item(const struct report_rig *g, uint32_t i)
 {
 	for (size_t k = 0; k < g->d.patch.count; k++)
@@ -175,13 +181,19 @@ static inline uint32_t rig_echo(struct report_rig *g)
 	return rig_observe(g);
 }
 
+/* Taken, and done by the kubelet. */
+static inline void rig_fulfil(struct report_rig *g)
+{
+	rig_accept(g);
+	rig_echo(g);
+}
+
 /* A raise of CPU and memory of the first container, decided and on its way. */
 static inline void send_raise(struct report_rig *g)
 {
 	rig_set_held(g, 0, CPU, 900);
 	rig_set_held(g, 0, MEM, 512 * MIB);
-	g->now += 60 * S;
-	CHECK(rig_decide(g));
+	CHECK(rig_later(g, 60 * S));
 	rig_sent(g);
 }
 
@@ -201,3 +213,21 @@ static inline uint64_t allows(const struct report_rig *g, size_t r)
 
 /* Opens and closes a rig around a test. */
 #define WITH(g) for (struct report_rig g, *p_ = (rig_init(&g), &g); p_; rig_free(p_), p_ = NULL)
+
+/* A test that is given a rig. */
+#define TEST_RIG(name)                                                                             \
+	static void with_rig_##name(struct report_rig *g);                                         \
+	TEST(name)                                                                                 \
+	{                                                                                          \
+		WITH(rig) with_rig_##name(&rig);                                                   \
+	}                                                                                          \
+	static void with_rig_##name(struct report_rig *g)
+
+/* The same with false and true. */
+#define TEST_RIG_BOTH(name, parameter)                                                             \
+	static void with_rig_##name(struct report_rig *g, bool parameter);                         \
+	TEST_BOTH(name, parameter)                                                                 \
+	{                                                                                          \
+		WITH(rig) with_rig_##name(&rig, parameter);                                        \
+	}                                                                                          \
+	static void with_rig_##name(struct report_rig *g, bool parameter)

@@ -55,6 +55,12 @@ void sim_allocate(struct sim *s, uint64_t bytes)
 	sim_write(s, KNOB_MEM_MAX, s->u.limits.mem_max);
 }
 
+void sim_grow(struct sim *s, uint64_t rate, uint64_t goal)
+{
+	s->load.anon_bps = rate;
+	s->load.anon_goal = goal;
+}
+
 void sim_restart(struct sim *s)
 {
 	struct limits l = s->u.limits;

@@ -3,11 +3,14 @@
 #pragma once
 
 #include "policy/backtest/rig.h"
+#include "test/check.h"
 
 /* A load of about `milli`, all of it within every 100 ms. */
 struct sim_load sim_steady(uint32_t threads, uint64_t milli);
 /* Takes memory at once, as a large allocation does. */
 void sim_allocate(struct sim *s, uint64_t bytes);
+/* Its memory is to be this, at a rate in bytes per second. */
+void sim_grow(struct sim *s, uint64_t rate, uint64_t goal);
 /* A new cgroup with the same limits and load: counters and memory start at nothing. */
 void sim_restart(struct sim *s);
 
@@ -34,3 +37,40 @@ void rig_adopt(struct rig *r, enum resource res);
 void rig_restart(struct rig *r);
 /* A day of history of `milli` and `bytes`, without running the day. */
 void rig_fill_history(struct rig *r, uint64_t milli, uint64_t bytes, usec_t span);
+
+static inline struct control_resource *cpu(struct rig *r)
+{
+	return &r->c.resource[RESOURCE_CPU];
+}
+
+static inline struct control_resource *mem(struct rig *r)
+{
+	return &r->c.resource[RESOURCE_MEMORY];
+}
+
+static inline bool traced(const struct control_resource *res, enum bound b)
+{
+	for (uint32_t i = 0; i < res->trace.count; i++)
+		if (bound_trace_step(&res->trace, i).bound == b)
+			return true;
+	return false;
+}
+
+/* A test that is given a rig, for rig_init(). */
+#define TEST_RIG(name)                                                                             \
+	static void with_rig_##name(struct rig *r);                                                \
+	TEST(name)                                                                                 \
+	{                                                                                          \
+		struct rig r;                                                                      \
+		with_rig_##name(&r);                                                               \
+	}                                                                                          \
+	static void with_rig_##name(struct rig *r)
+
+#define TEST_RIG_BOTH(name, parameter)                                                             \
+	static void with_rig_##name(struct rig *r, bool parameter);                                \
+	TEST_BOTH(name, parameter)                                                                 \
+	{                                                                                          \
+		struct rig r;                                                                      \
+		with_rig_##name(&r, parameter);                                                    \
+	}                                                                                          \
+	static void with_rig_##name(struct rig *r, bool parameter)

@@ -75,7 +75,7 @@ static void restart(struct rig *r)
 	pass(r);
 }
 
-static void test_factor(void)
+TEST(factor)
 {
 	struct rig r = rig("2x 30s", 500, 500);
 
@@ -98,7 +98,7 @@ static void test_factor(void)
 }
 
 /* A restart of the container starts it anew, a crash in the middle from the same base. */
-static void test_restart(void)
+TEST(restart)
 {
 	struct rig r = rig("2x 5s", 500, 500);
 
@@ -124,7 +124,7 @@ static void test_restart(void)
 }
 
 /* The successor is Ready at once, or the rule is gone: the base is restored in both cases. */
-static void test_restart_without(void)
+TEST(restart_without)
 {
 	struct rig r = rig("2x 0s", 500, 500), gone = rig("2x 5s", 500, 500);
 
@@ -140,7 +140,7 @@ static void test_restart_without(void)
 }
 
 /* Paused across the end: the base is put back when it may be. */
-static void test_paused(void)
+TEST(paused)
 {
 	struct rig r = rig("2x 5s", 500, 500);
 
@@ -159,7 +159,7 @@ static void test_paused(void)
 }
 
 /* No moment of a boost reaches the history: neither the first span nor the one with the end. */
-static void test_samples(void)
+TEST(samples)
 {
 	struct rig r = rig("2x 5s", 500, 500);
 	usec_t end;
@@ -186,14 +186,4 @@ static void test_samples(void)
 	CHECK_EQ(r.d.phase, BOOST_OVER);
 	CHECK_EQ(r.writes, 0);
 	CHECK(!boost_covers(&r.b, START, START + 2 * USEC_PER_HOUR));
-}
-
-int main(void)
-{
-	test_factor();
-	test_restart();
-	test_restart_without();
-	test_paused();
-	test_samples();
-	return check_result();
 }

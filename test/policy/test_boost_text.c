@@ -43,7 +43,7 @@ static const struct {
 	{"2x 99999999999999999999d", -ERANGE, {0}},
 };
 
-static void test_parse(void)
+TEST(parse)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		const struct boost_rule before = {7, 8, 9};
@@ -56,10 +56,4 @@ static void test_parse(void)
 		CHECK_EQ(got.add_milli, want.add_milli);
 		CHECK_EQ(got.after_usec, want.after_usec);
 	}
-}
-
-int main(void)
-{
-	test_parse();
-	return check_result();
 }

@@ -49,7 +49,7 @@ static const struct row rows[] = {
 	{"quantum one", {.quantum = 1, .value = {[BOUND_USER_MAX] = 7}}, 9, 7},
 };
 
-static void test_rows(void)
+TEST(rows)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		uint64_t got = bounds_apply(&rows[i].bounds, rows[i].desired, NULL);
@@ -60,7 +60,7 @@ static void test_rows(void)
 	}
 }
 
-static void test_trace(void)
+TEST(trace)
 {
 	struct bounds b = B([BOUND_USER_MIN] = 300, [BOUND_USER_MAX] = 255);
 	struct bound_trace t = {.count = 99};
@@ -83,7 +83,7 @@ static void test_trace(void)
 }
 
 /* A step never changes what the steps before it say. */
-static void test_trace_keeps_steps(void)
+TEST(trace_keeps_steps)
 {
 	struct bound_trace t = {0};
 
@@ -98,7 +98,7 @@ static void test_trace_keeps_steps(void)
 
 /* The last step ends at the result: checking every bound again on the rounded value changes
  * nothing more. */
-static void test_trace_ends_at_result(void)
+TEST(trace_ends_at_result)
 {
 	uint64_t seed = 1;
 
@@ -120,7 +120,7 @@ static void test_trace_ends_at_result(void)
 	}
 }
 
-static void test_ceiling(void)
+TEST(ceiling)
 {
 	struct bounds b = B([BOUND_USER_MAX] = 1005, [BOUND_CEILING] = 2000);
 
@@ -135,7 +135,7 @@ static void test_ceiling(void)
 	CHECK_EQ(bounds_floor(&b), 210);
 }
 
-static void test_rounding(void)
+TEST(rounding)
 {
 	CHECK_EQ(round_up(1, 4096), 4096);
 	CHECK_EQ(round_up(4096, 4096), 4096);
@@ -147,7 +147,7 @@ static void test_rounding(void)
 	CHECK(round_up(LIMIT_MAX - 1, LIMIT_MAX - 2) == LIMIT_MAX - 2);
 }
 
-static void test_arithmetic(void)
+TEST(arithmetic)
 {
 	CHECK_EQ(scale_permille(1000, 1150), 1150);
 	CHECK_EQ(scale_permille(999, 1), 0);
@@ -176,7 +176,7 @@ static uint64_t edge(uint64_t *random)
 
 /* Whatever the rows say: below the smallest ceiling that no later floor beats, a multiple of the
  * quantum, and applying it again changes nothing. */
-static void test_any(void)
+TEST(any)
 {
 	uint64_t random = 7;
 
@@ -194,17 +194,4 @@ static void test_any(void)
 		CHECK(got == LIMIT_MAX || got % b.quantum == 0);
 		CHECK(bounds_apply(&b, got, NULL) == got);
 	}
-}
-
-int main(void)
-{
-	test_rows();
-	test_trace();
-	test_trace_keeps_steps();
-	test_trace_ends_at_result();
-	test_ceiling();
-	test_rounding();
-	test_arithmetic();
-	test_any();
-	return check_result();
 }

@@ -22,8 +22,7 @@ static void start(uint64_t bps, uint64_t goal)
 		struct rig *r = node_add(&n, 128 * MIB, 60 * MIB);
 
 		r->sim.load = sim_steady(1, 200);
-		r->sim.load.anon_bps = bps;
-		r->sim.load.anon_goal = goal;
+		sim_grow(&r->sim, bps, goal);
 		r->wakes = true;
 		control_set_rule(&r->c, &rule);
 		control_set_pod(&r->c, &pod);
@@ -44,7 +43,7 @@ static void show(const char *name)
 	}
 }
 
-static void test_enough(void)
+TEST(enough)
 {
 	start(50 * MIB, 500 * MIB);
 	node_run(&n, USEC_PER_MIN);
@@ -72,16 +71,8 @@ static void test_short(uint64_t bps, const char *name)
 	}
 }
 
-static bool traced(const struct control_resource *res)
-{
-	for (uint32_t i = 0; i < res->trace.count; i++)
-		if (bound_trace_step(&res->trace, i).bound == BOUND_LEDGER)
-			return true;
-	return false;
-}
-
 /* A denied increase is reported, and granted as soon as the memory is free. */
-static void test_reported(void)
+TEST(reported)
 {
 	struct control *c = &n.rig[0].c;
 	struct control_resource *res = &c->resource[RESOURCE_MEMORY];
@@ -89,17 +80,15 @@ static void test_reported(void)
 
 	start(0, 60 * MIB);
 	n.system = TOTAL - 4 * 60 * MIB - n.reserve - 100 * MIB;
-	n.rig[0].sim.load.anon_bps = 10 * MIB;
-	n.rig[0].sim.load.anon_goal = 110 * MIB;
+	sim_grow(&n.rig[0].sim, 10 * MIB, 110 * MIB);
 	node_run(&n, 10 * USEC_PER_SEC);
 	CHECK_EQ(n.life[0].kills, 0);
-	n.rig[0].sim.load.anon_goal = 500 * MIB;
-	n.rig[0].sim.load.anon_bps = MIB;
+	sim_grow(&n.rig[0].sim, MIB, 500 * MIB);
 	for (int i = 0; i < 900 && res->blocked != BLOCKED_LEDGER; i++)
 		node_tick(&n);
 	CHECK_EQ(res->blocked, BLOCKED_LEDGER);
 	CHECK(!res->at_ceiling);
-	CHECK(traced(res));
+	CHECK(traced(res, BOUND_LEDGER));
 	CHECK(control_denied(c, n.rig[0].sim.now));
 	CHECK(v->allowed < v->desired && v->room < v->desired && v->reserve == n.reserve);
 	CHECK(c->denied.limit > c->kernel.mem_max);
@@ -120,15 +109,14 @@ static void hoard(struct rig *r, uint64_t limit)
 	r->c.resource[RESOURCE_MEMORY].limit = limit;
 }
 
-static void test_hoarder(void)
+TEST(hoarder)
 {
 	start(0, 60 * MIB);
 	node_run(&n, 2 * USEC_PER_SEC);
 	hoard(&n.rig[3], 2600 * MIB);
 	node_run(&n, USEC_PER_MIN);
 	CHECK_EQ(n.rig[3].c.kernel.mem_max, 2600 * MIB);
-	n.rig[0].sim.load.anon_bps = 20 * MIB;
-	n.rig[0].sim.load.anon_goal = 1000 * MIB;
+	sim_grow(&n.rig[0].sim, 20 * MIB, 1000 * MIB);
 	node_run(&n, 2 * USEC_PER_MIN);
 	show("a higher rank that does not use its grant");
 	CHECK(n.gave_back > 0);
@@ -140,7 +128,7 @@ static void test_hoarder(void)
 
 /* Page cache fills what it was granted: taking it back needs a shrink trial, and
  * no container is OOM-killed. */
-static void test_cached(void)
+TEST(cached)
 {
 	uint64_t before;
 
@@ -155,8 +143,7 @@ static void test_cached(void)
 	node_run(&n, USEC_PER_MIN);
 	n.rig[3].sim.load.cache_bps = 0;
 	before = n.rig[3].c.kernel.mem_max;
-	n.rig[0].sim.load.anon_bps = MIB;
-	n.rig[0].sim.load.anon_goal = 1000 * MIB;
+	sim_grow(&n.rig[0].sim, MIB, 1000 * MIB);
 	node_run(&n, 10 * USEC_PER_MIN);
 	show("a higher rank full of page cache");
 	CHECK(n.rig[3].c.kernel.mem_max < before);
@@ -167,7 +154,7 @@ static void test_cached(void)
 }
 
 /* scale-down: false applies to grants, too. */
-static void test_keeps(void)
+TEST(keeps)
 {
 	struct policy_rule rule;
 
@@ -177,15 +164,14 @@ static void test_keeps(void)
 	control_set_rule(&n.rig[3].c, &rule);
 	node_run(&n, 2 * USEC_PER_SEC);
 	hoard(&n.rig[3], 2600 * MIB);
-	n.rig[0].sim.load.anon_bps = 20 * MIB;
-	n.rig[0].sim.load.anon_goal = 1000 * MIB;
+	sim_grow(&n.rig[0].sim, 20 * MIB, 1000 * MIB);
 	node_run(&n, USEC_PER_MIN);
 	CHECK_EQ(n.rig[3].c.kernel.mem_max, 2600 * MIB);
 	CHECK(n.lowest >= n.reserve);
 }
 
 /* A grant ends with its container: the successor of one that dies on a full node waits. */
-static void test_successor(void)
+TEST(successor)
 {
 	struct rig *r = &n.rig[0];
 	uint64_t held;
@@ -218,7 +204,7 @@ static void test_successor(void)
 
 /* A container that has ended leaves what it used to the ledger, also where a pass saw the memory
  * freed before the cgroup was gone. */
-static void test_ended(void)
+TEST(ended)
 {
 	struct rig *r = &n.rig[0];
 	struct control *c = &r->c;
@@ -252,7 +238,7 @@ static void test_ended(void)
 }
 
 /* Denied growth needs memory for as long as it stands where it was stopped, and not for ever. */
-static void test_stands_denied(void)
+TEST(stands_denied)
 {
 	struct control *c = &n.rig[0].c;
 	struct ledger_entry e;
@@ -275,18 +261,9 @@ static void test_stands_denied(void)
 	CHECK(!e.needs && e.denied == 400 * MIB);
 }
 
-int main(void)
+TEST(with_parameters)
 {
-	test_enough();
 	test_short(10 * MIB, "10 MiB/s");
 	test_short(50 * MIB, "50 MiB/s");
 	test_short(100 * MIB, "100 MiB/s");
-	test_reported();
-	test_hoarder();
-	test_cached();
-	test_keeps();
-	test_successor();
-	test_ended();
-	test_stands_denied();
-	return check_result();
 }

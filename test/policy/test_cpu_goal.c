@@ -64,7 +64,7 @@ static struct outcome run(struct world *w, usec_t span)
 	};
 }
 
-static void test_points(void)
+TEST(points)
 {
 	struct outcome o[GOAL_COUNT];
 
@@ -86,7 +86,7 @@ static void test_points(void)
 }
 
 /* The demand triples. What the goal lets pass delays the first raise by a period, not the rest. */
-static void test_step_from_found_limit(void)
+TEST(step_from_found_limit)
 {
 	for (enum goal g = 0; g < GOAL_COUNT; g++) {
 		uint64_t limit, throttled;
@@ -114,7 +114,7 @@ static void test_step_from_found_limit(void)
 }
 
 /* Without periods, or with passes that are far apart, nothing is known and nothing sinks. */
-static void test_unknown(void)
+TEST(unknown)
 {
 	struct cpu_goal g = cpu_goal_of(&tuning_default, GOAL_SAVINGS);
 	struct cpu_law c = {0};
@@ -149,12 +149,4 @@ static void test_unknown(void)
 	reading.now += 100 * MS;
 	cpu_note_periods(&tuning_default.cpu, &g, &c, &u, &reading);
 	CHECK(cpu_goal_limit(&g, &c) <= 560);
-}
-
-int main(void)
-{
-	test_unknown();
-	test_points();
-	test_step_from_found_limit();
-	return check_result();
 }

@@ -27,7 +27,7 @@ static const struct {
 	{"a huge one", LIMIT_MAX / 2, LIMIT_MAX - 1, 1000000, 0},
 };
 
-static void test_reflex(void)
+TEST(reflex)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(reflex_rows); i++) {
 		struct cpu_rates r = {.throttle_ppm = reflex_rows[i].ppm,
@@ -44,7 +44,7 @@ static void test_reflex(void)
 	}
 }
 
-static void test_step_max(void)
+TEST(step_max)
 {
 	struct tuning_cpu t = *tuning_cpu;
 	struct cpu_rates r = {.throttle_ppm = 1000000, .evidence_milli = 100000};
@@ -66,7 +66,7 @@ static struct usage counters(uint64_t used, uint64_t periods, uint64_t throttled
 
 /* ---- the window: periods under the old limit do not count ---- */
 
-static void test_window(void)
+TEST(window)
 {
 	struct cpu_law c = {0};
 	struct usage u = counters(0, 0, 0);
@@ -128,7 +128,7 @@ static void start_jump(struct rig *r, const struct jump *j, usec_t tick)
 
 /* The limit may reach twice the demand. It may take 3 s to cover the demand on the fast clock, 10 s
  * on the slow one. */
-static void test_jumps(void)
+TEST_RIG(jumps)
 {
 	static const struct jump jumps[] = {
 		{100, 800, 1, false},  {100, 800, 1, true},    {100, 800, 4, true},
@@ -141,38 +141,35 @@ static void test_jumps(void)
 
 	for (size_t i = 0; i < ARRAY_SIZE(jumps); i++) {
 		for (int fast = 0; fast < 2; fast++) {
-			struct rig r;
 			usec_t took;
 
-			start_jump(&r, &jumps[i], fast ? 100 * MS : USEC_PER_SEC);
-			took = rig_until(&r, has_enough, USEC_PER_MIN);
+			start_jump(r, &jumps[i], fast ? 100 * MS : USEC_PER_SEC);
+			took = rig_until(r, has_enough, USEC_PER_MIN);
 			if (took > (fast ? 3 : 10) * USEC_PER_SEC)
 				fprintf(stderr, "jump %zu fast %d took %lu to %lu limit %lu\n", i,
-					fast, took, jumps[i].to, sim_milli(&r.sim));
+					fast, took, jumps[i].to, sim_milli(&r->sim));
 			CHECK(took <= (fast ? 3 : 10) * USEC_PER_SEC);
-			rig_run(&r, 2 * USEC_PER_MIN);
-			CHECK(r.max_milli <= 2 * jumps[i].to);
-			CHECK(sim_milli(&r.sim) >= jumps[i].to);
+			rig_run(r, 2 * USEC_PER_MIN);
+			CHECK(r->max_milli <= 2 * jumps[i].to);
+			CHECK(sim_milli(&r->sim) >= jumps[i].to);
 		}
 	}
 }
 
 /* A queue that has built up needs more CPU than its arrivals until it is empty; the two cannot be
  * told apart. The limit may reach what the threads can use, and is lowered later. */
-static void test_queue(void)
+TEST_RIG(queue)
 {
 	struct jump j = {100, 800, 4, false};
 
 	for (int fast = 0; fast < 2; fast++) {
-		struct rig r;
-
-		start_jump(&r, &j, fast ? 100 * MS : USEC_PER_SEC);
-		CHECK(rig_until(&r, has_enough, USEC_PER_MIN) <= 10 * USEC_PER_SEC);
-		rig_run(&r, USEC_PER_MIN);
-		CHECK(r.max_milli <= 4000);
-		rig_run(&r, 20 * USEC_PER_MIN);
-		CHECK(sim_milli(&r.sim) >= 800);
-		CHECK(sim_milli(&r.sim) <= 2 * 800);
+		start_jump(r, &j, fast ? 100 * MS : USEC_PER_SEC);
+		CHECK(rig_until(r, has_enough, USEC_PER_MIN) <= 10 * USEC_PER_SEC);
+		rig_run(r, USEC_PER_MIN);
+		CHECK(r->max_milli <= 4000);
+		rig_run(r, 20 * USEC_PER_MIN);
+		CHECK(sim_milli(&r->sim) >= 800);
+		CHECK(sim_milli(&r->sim) <= 2 * 800);
 	}
 }
 
@@ -182,28 +179,26 @@ static bool raised(const struct rig *r)
 }
 
 /* First throttled period to higher cpu.max: 250 ms on the fast clock. */
-static void test_first_reaction(void)
+TEST_RIG(first_reaction)
 {
 	struct jump j = {200, 2000, 4, true};
-	struct rig r;
 
-	start_jump(&r, &j, 100 * MS);
-	CHECK(rig_until(&r, raised, USEC_PER_MIN) <= 250 * MS);
+	start_jump(r, &j, 100 * MS);
+	CHECK(rig_until(r, raised, USEC_PER_MIN) <= 250 * MS);
 }
 
 /* Steps are a raise interval apart, however fast the clock. */
-static void test_raise_interval(void)
+TEST_RIG(raise_interval)
 {
 	struct jump j = {100, 4000, 4, false};
-	struct rig r;
 	uint32_t before;
 
-	start_jump(&r, &j, 100 * MS);
-	r.t.cpu.raise_interval_usec = 5 * USEC_PER_SEC;
-	before = r.changes;
-	rig_run(&r, 9 * USEC_PER_SEC);
-	CHECK(r.changes - before <= 2);
-	CHECK(r.changes - before >= 1);
+	start_jump(r, &j, 100 * MS);
+	r->t.cpu.raise_interval_usec = 5 * USEC_PER_SEC;
+	before = r->changes;
+	rig_run(r, 9 * USEC_PER_SEC);
+	CHECK(r->changes - before <= 2);
+	CHECK(r->changes - before >= 1);
 }
 
 /* ---- conditions of a shrink, one by one ---- */
@@ -220,7 +215,7 @@ static enum blocked_reason shrink(const struct cpu_law *c, uint64_t limit, uint6
 	return cpu_shrink_next(&tuning_default, c, &in, ret_to, ret_next);
 }
 
-static void test_shrink_conditions(void)
+TEST(shrink_conditions)
 {
 	const usec_t start = USEC_PER_HOUR, quiet = start + 5 * USEC_PER_MIN;
 	struct cpu_law c = {0};
@@ -251,7 +246,7 @@ static void test_shrink_conditions(void)
 	CHECK_EQ(shrink(&c, 1000, 300, quiet + USEC_PER_HOUR, &to, &next), BLOCKED_TRIAL);
 }
 
-static void test_trial(void)
+TEST(trial)
 {
 	struct cpu_law c = {0};
 	struct usage u = counters(0, 100, 0);
@@ -274,7 +269,7 @@ static void test_trial(void)
 	CHECK_EQ(c.floor.value, 750);
 }
 
-static void test_regret(void)
+TEST(regret)
 {
 	struct usage u = counters(0, 0, 0);
 	usec_t now = USEC_PER_HOUR;
@@ -296,7 +291,7 @@ static void test_regret(void)
 	CHECK_EQ(c.floor.value, 0); /* it had grown since */
 }
 
-static void test_floor(void)
+TEST(floor)
 {
 	const usec_t half = 6 * USEC_PER_HOUR, t0 = 400 * USEC_PER_DAY;
 	struct shrink_floor f = {0};
@@ -344,65 +339,44 @@ static void note_shrink(struct rig *r, const struct change *c, int outcome)
 }
 
 /* 400m of work under 4 cores comes down in steps and is never throttled on the way. */
-static void test_oversized(void)
+TEST_RIG(oversized)
 {
-	struct rig r;
-
-	rig_init(&r, 4000, GIB, 4);
-	rig_fill_history(&r, 400, 100 * MIB, USEC_PER_DAY);
-	r.sim.load = sim_steady(1, 400);
-	r.after = note_shrink;
+	rig_init(r, 4000, GIB, 4);
+	rig_fill_history(r, 400, 100 * MIB, USEC_PER_DAY);
+	r->sim.load = sim_steady(1, 400);
+	r->after = note_shrink;
 	last_shrink_at = 0;
 	quickest_raises = 0;
-	rig_run(&r, 5 * USEC_PER_MIN - USEC_PER_SEC);
-	CHECK_EQ(r.changes, 0);
-	rig_run(&r, 25 * USEC_PER_MIN);
-	CHECK(sim_milli(&r.sim) <= 600);
-	CHECK(sim_milli(&r.sim) >= 440);
-	CHECK_EQ(r.sim.u.nr_throttled, 0);
+	rig_run(r, 5 * USEC_PER_MIN - USEC_PER_SEC);
+	CHECK_EQ(r->changes, 0);
+	rig_run(r, 25 * USEC_PER_MIN);
+	CHECK(sim_milli(&r->sim) <= 600);
+	CHECK(sim_milli(&r->sim) >= 440);
+	CHECK_EQ(r->sim.u.nr_throttled, 0);
 	CHECK_EQ(quickest_raises, 0);
-	CHECK(r.count[KNOB_CPU_MAX] <= 6);
+	CHECK(r->count[KNOB_CPU_MAX] <= 6);
 }
 
 /* History has 100m, and the recent peak is kept for seconds only; the load is a burst of a core at
  * random, about once a minute and a half. A harmful decrease leaves a floor that fades over hours:
  * few changes, little throttling. */
-static void test_undo(void)
+TEST_RIG(undo)
 {
-	struct rig r;
 	uint64_t undos, periods;
 
-	rig_init(&r, 4000, GIB, 4);
-	rig_fill_history(&r, 100, 100 * MIB, USEC_PER_DAY);
-	r.t.cpu.recent_usec = 10 * USEC_PER_SEC;
-	r.sim.load = (struct sim_load){.threads = 1,
-				       .busy_usec = 100 * MS,
-				       .cycle_usec = USEC_PER_MIN,
-				       .jitter_usec = USEC_PER_MIN};
-	rig_run(&r, 6 * USEC_PER_HOUR);
-	undos = r.c.resource[RESOURCE_CPU].counters.undos;
-	periods = r.sim.u.nr_throttled;
-	CHECK(r.c.resource[RESOURCE_CPU].counters.lowers >= 2);
-	CHECK(undos + r.c.resource[RESOURCE_CPU].counters.raises >= 1);
+	rig_init(r, 4000, GIB, 4);
+	rig_fill_history(r, 100, 100 * MIB, USEC_PER_DAY);
+	r->t.cpu.recent_usec = 10 * USEC_PER_SEC;
+	r->sim.load = (struct sim_load){.threads = 1,
+					.busy_usec = 100 * MS,
+					.cycle_usec = USEC_PER_MIN,
+					.jitter_usec = USEC_PER_MIN};
+	rig_run(r, 6 * USEC_PER_HOUR);
+	undos = r->c.resource[RESOURCE_CPU].counters.undos;
+	periods = r->sim.u.nr_throttled;
+	CHECK(r->c.resource[RESOURCE_CPU].counters.lowers >= 2);
+	CHECK(undos + r->c.resource[RESOURCE_CPU].counters.raises >= 1);
 	/* The swing is damped: by the floor, whether the trial caught it or not. */
-	CHECK(r.count[KNOB_CPU_MAX] <= 40);
-	CHECK(periods * 4 <= r.sim.u.nr_periods);
-}
-
-int main(void)
-{
-	test_reflex();
-	test_step_max();
-	test_window();
-	test_jumps();
-	test_queue();
-	test_first_reaction();
-	test_raise_interval();
-	test_shrink_conditions();
-	test_trial();
-	test_regret();
-	test_floor();
-	test_oversized();
-	test_undo();
-	return check_result();
+	CHECK(r->count[KNOB_CPU_MAX] <= 40);
+	CHECK(periods * 4 <= r->sim.u.nr_periods);
 }

@@ -41,7 +41,7 @@ static const struct {
 	/* clang-format on */
 };
 
-static void test_rows(void)
+TEST(rows)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct usage a = counters(5000, 7, 3, 1000), b = a;
@@ -64,7 +64,7 @@ static void test_rows(void)
 	}
 }
 
-static void test_refusals(void)
+TEST(refusals)
 {
 	struct usage a = counters(100, 10, 5, 50), b = a;
 	struct cpu_rates r = {.demand_milli = 77};
@@ -89,7 +89,7 @@ static void test_refusals(void)
 	CHECK_EQ(r.demand_milli, 77);
 }
 
-static void test_without_limit(void)
+TEST(without_limit)
 {
 	struct usage a = counters(0, 0, 0, 0), b = counters(700 * MS, 0, 0, 0);
 	struct cpu_rates r;
@@ -104,7 +104,7 @@ static void test_without_limit(void)
 }
 
 /* Counters of any size: no overflow, nothing above the node. */
-static void test_extremes(void)
+TEST(extremes)
 {
 	static const uint64_t edges[] = {
 		0, 1, 1000, USEC_PER_SEC, INT64_MAX, UINT64_MAX - 1, UINT64_MAX};
@@ -150,7 +150,7 @@ static uint64_t highest_recent(struct sim *s, usec_t tick)
  * The named case: 4 threads x 50 ms a second use 200m on average and need 2000m in their period.
  * The kernel counts a second period for such a burst, in which it finds the group idle.
  */
-static void test_bursts(void)
+TEST(bursts)
 {
 	static const struct {
 		uint32_t threads;
@@ -180,7 +180,7 @@ static void test_bursts(void)
 }
 
 /* A throttled second is no evidence of a low need, at whatever limit. */
-static void test_censored(void)
+TEST(censored)
 {
 	for (uint64_t limit = 100; limit <= 700; limit += 50) {
 		struct limits l = {cpu_quota_of(limit, 100 * MS), 100 * MS, 0, GIB, LIMIT_MAX};
@@ -193,7 +193,7 @@ static void test_censored(void)
 	}
 }
 
-static void test_recent(void)
+TEST(recent)
 {
 	struct recent_max r = {0};
 	const usec_t keep = 10 * USEC_PER_MIN, start = 5 * USEC_PER_HOUR;
@@ -214,16 +214,4 @@ static void test_recent(void)
 	CHECK_EQ(recent_max_get(&r), 5);
 	recent_max_add(&r, 4, 0, t + USEC_PER_DAY + 1);
 	CHECK(recent_max_get(&r) >= 4);
-}
-
-int main(void)
-{
-	test_rows();
-	test_refusals();
-	test_without_limit();
-	test_extremes();
-	test_bursts();
-	test_censored();
-	test_recent();
-	return check_result();
 }

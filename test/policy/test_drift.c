@@ -14,71 +14,52 @@ static const struct {
 	enum drift_action want;
 	bool counted;
 } rows[] = {
-	{"ours",
-	 {.expected = US, .observed = US, .not_deliberate = true, .spec_changed = true},
-	 DRIFT_NONE,
-	 false},
-	{"a call of ours is in flight",
-	 {.expected = US, .observed = OTHER, .set_pending = true},
-	 DRIFT_ECHO,
-	 false},
-	{"even with a spec change",
-	 {.expected = US, .observed = OTHER, .set_pending = true, .spec_changed = true},
-	 DRIFT_ECHO,
-	 false},
-	{"our property",
-	 {.expected = US, .observed = PROP, .property = PROP, .has_property = true},
-	 DRIFT_ECHO,
-	 false},
-	{"a property we never sent",
-	 {.expected = US, .observed = OTHER, .property = OTHER},
-	 DRIFT_COUNTED,
-	 true},
-	{"the pod's spec",
-	 {.expected = US, .observed = OTHER, .spec_changed = true},
-	 DRIFT_ADOPT,
-	 true},
-	{"set-property by a user",
-	 {.expected = US,
-	  .observed = STORED,
-	  .stored = STORED,
-	  .property = PROP,
-	  .has_stored = true,
-	  .has_property = true},
-	 DRIFT_ADOPT,
-	 true},
-	{"the same file value during a reload",
-	 {.expected = US,
-	  .observed = STORED,
-	  .stored = STORED,
-	  .property = PROP,
-	  .has_stored = true,
-	  .has_property = true,
-	  .not_deliberate = true},
-	 DRIFT_REASSERT,
-	 false},
-	{"systemd's stored value, nothing of ours there",
-	 {.expected = US, .observed = STORED, .stored = STORED, .has_stored = true},
-	 DRIFT_REASSERT,
-	 false},
-	{"any value while a reload is going on",
-	 {.expected = US, .observed = OTHER, .not_deliberate = true},
-	 DRIFT_REASSERT,
-	 false},
-	{"another property was set, the file says something else",
-	 {.expected = US,
-	  .observed = OTHER,
-	  .stored = STORED,
-	  .property = PROP,
-	  .has_stored = true,
-	  .has_property = true},
-	 DRIFT_COUNTED,
-	 true},
-	{"unknown", {.expected = US, .observed = OTHER}, DRIFT_COUNTED, true},
-	{"unknown, to max", {.expected = US, .observed = LIMIT_MAX}, DRIFT_COUNTED, true},
+	{"ours", .want = DRIFT_NONE,
+	 .f = {.expected = US, .observed = US, .not_deliberate = true, .spec_changed = true}},
+	{"a call of ours is in flight", .want = DRIFT_ECHO,
+	 .f = {.expected = US, .observed = OTHER, .set_pending = true}},
+	{"even with a spec change", .want = DRIFT_ECHO,
+	 .f = {.expected = US, .observed = OTHER, .set_pending = true, .spec_changed = true}},
+	{"our property", .want = DRIFT_ECHO,
+	 .f = {.expected = US, .observed = PROP, .property = PROP, .has_property = true}},
+	{"a property we never sent", .want = DRIFT_COUNTED, .counted = true,
+	 .f = {.expected = US, .observed = OTHER, .property = OTHER}},
+	{"the pod's spec", .want = DRIFT_ADOPT, .counted = true,
+	 .f = {.expected = US, .observed = OTHER, .spec_changed = true}},
+	{"set-property by a user", .want = DRIFT_ADOPT, .counted = true,
+	 .f = {.expected = US,
+	       .observed = STORED,
+	       .stored = STORED,
+	       .property = PROP,
+	       .has_stored = true,
+	       .has_property = true}},
+	{"the same file value during a reload", .want = DRIFT_REASSERT,
+	 .f = {.expected = US,
+	       .observed = STORED,
+	       .stored = STORED,
+	       .property = PROP,
+	       .has_stored = true,
+	       .has_property = true,
+	       .not_deliberate = true}},
+	{"systemd's stored value, nothing of ours there", .want = DRIFT_REASSERT,
+	 .f = {.expected = US, .observed = STORED, .stored = STORED, .has_stored = true}},
+	{"any value while a reload is going on", .want = DRIFT_REASSERT,
+	 .f = {.expected = US, .observed = OTHER, .not_deliberate = true}},
+	{"another property was set, the file says something else", .want = DRIFT_COUNTED,
+	 .counted = true,
+	 .f = {.expected = US,
+	       .observed = OTHER,
+	       .stored = STORED,
+	       .property = PROP,
+	       .has_stored = true,
+	       .has_property = true}},
+	{"unknown", .want = DRIFT_COUNTED, .counted = true,
+	 .f = {.expected = US, .observed = OTHER}},
+	{"unknown, to max", .want = DRIFT_COUNTED, .counted = true,
+	 .f = {.expected = US, .observed = LIMIT_MAX}},
 };
 
-static void test_rows(void)
+TEST(rows)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct drift_memory m = {0};
@@ -96,7 +77,7 @@ static const struct drift_facts foreign = {.expected = US, .observed = OTHER};
 static const struct drift_facts reload = {
 	.expected = US, .observed = OTHER, .not_deliberate = true};
 
-static void test_gives_way(void)
+TEST(gives_way)
 {
 	const struct tuning_common *t = &tuning_default.common;
 	struct drift_memory m = {0};
@@ -108,7 +89,7 @@ static void test_gives_way(void)
 	CHECK_EQ(drift_count(t, &m, now), 4);
 }
 
-static void test_window(void)
+TEST(window)
 {
 	const struct tuning_common *t = &tuning_default.common;
 	struct drift_memory m = {0};
@@ -125,7 +106,7 @@ static void test_window(void)
 	CHECK_EQ(drift_classify(t, &m, &foreign, now), DRIFT_COUNTED);
 }
 
-static void test_reloads(void)
+TEST(reloads)
 {
 	struct drift_memory m = {0};
 	usec_t now = USEC_PER_HOUR;
@@ -137,7 +118,7 @@ static void test_reloads(void)
 }
 
 /* A maximum beyond what is remembered still ends. */
-static void test_large_maximum(void)
+TEST(large_maximum)
 {
 	struct tuning_common t = tuning_default.common;
 	struct drift_memory m = {0};
@@ -148,14 +129,4 @@ static void test_large_maximum(void)
 	       drift_classify(&t, &m, &foreign, USEC_PER_HOUR + (usec_t)counted) == DRIFT_COUNTED)
 		counted++;
 	CHECK_EQ(counted, DRIFT_TIMES - 1);
-}
-
-int main(void)
-{
-	test_rows();
-	test_gives_way();
-	test_window();
-	test_reloads();
-	test_large_maximum();
-	return check_result();
 }

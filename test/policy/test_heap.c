@@ -54,7 +54,7 @@ static const struct {
 	{"-XX:MaxRAMFraction=0", 0, 0},
 };
 
-static void test_jvm(void)
+TEST(jvm)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct heap_options h = {0};
@@ -92,7 +92,7 @@ static const struct {
 	{"__max_old_space_size=64", 0, 0},
 };
 
-static void test_node(void)
+TEST(node)
 {
 	struct heap_options h = {0};
 
@@ -151,7 +151,7 @@ static const struct {
 	{"10000000000000000", 0, 0},
 };
 
-static void test_variables(void)
+TEST(variables)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(go_rows); i++) {
 		struct heap_options h = {0};
@@ -174,7 +174,7 @@ static struct heap_ceiling of(enum heap_runtime runtime, uint64_t bytes, uint32_
 	return (struct heap_ceiling){runtime, bytes, permille};
 }
 
-static void test_floor(void)
+TEST(floor)
 {
 	const struct heap_ceiling none = {0}, fixed = of(HEAP_JVM, 768 * MIB, 10),
 				  share = of(HEAP_JVM, 0, 600), most = of(HEAP_JVM, 0, 900),
@@ -204,7 +204,7 @@ static void check_highest(const struct heap_options *h, struct heap_ceiling want
 	CHECK_EQ(got.permille, want.permille);
 }
 
-static void test_highest(void)
+TEST(highest)
 {
 	struct heap_options h = {0};
 
@@ -225,14 +225,4 @@ static void test_highest(void)
 	check_highest(&h, of(HEAP_NODE, 0, 300));
 	h.runtime[HEAP_JVM].bytes = MIB;
 	check_highest(&h, of(HEAP_JVM, MIB, 0));
-}
-
-int main(void)
-{
-	test_jvm();
-	test_node();
-	test_variables();
-	test_floor();
-	test_highest();
-	return check_result();
 }

@@ -37,7 +37,7 @@ static void check_table(const struct histogram_options *table, double max, doubl
 		CHECK(same(table->start[i], o.start[i]));
 }
 
-static void test_options(void)
+TEST(options)
 {
 	struct histogram_options o = {.buckets = 7};
 
@@ -56,7 +56,7 @@ static void test_options(void)
 	CHECK_EQ(o.buckets, 7);
 }
 
-static void test_find(void)
+TEST(find)
 {
 	CHECK_EQ(histogram_find(&histogram_cpu, -1), 0);
 	CHECK_EQ(histogram_find(&histogram_cpu, NAN), 0);
@@ -72,7 +72,7 @@ static void test_find(void)
 }
 
 /* References lie on multiples of the half life since year 1, the nearest one, halves up. */
-static void test_reference(void)
+TEST(reference)
 {
 	static const struct {
 		usec_t half_life, first, want;
@@ -96,7 +96,7 @@ static void test_reference(void)
 }
 
 /* A loaded reference need not lie on a multiple; the shift counts whole half lives, rounded. */
-static void test_shift_rounds(void)
+TEST(shift_rounds)
 {
 	static const struct {
 		usec_t offset_h;
@@ -121,7 +121,7 @@ static void test_shift_rounds(void)
 	}
 }
 
-static void test_decay(void)
+TEST(decay)
 {
 	OWN(histogram_drop) struct histogram h;
 
@@ -154,7 +154,7 @@ static void test_decay(void)
 	CHECK(h.total == 2);
 }
 
-static void test_subtract(void)
+TEST(subtract)
 {
 	struct histogram_options o;
 	OWN(histogram_drop) struct histogram h;
@@ -180,7 +180,7 @@ static void test_subtract(void)
 	CHECK(histogram_percentile(&h, 0.9) == 0);
 }
 
-static void test_interpolated(void)
+TEST(interpolated)
 {
 	struct histogram_options o;
 	OWN(histogram_drop) struct histogram h;
@@ -208,7 +208,7 @@ static void test_interpolated(void)
 }
 
 /* The bucket that VPA answers is the one that the interpolation lies in. */
-static void test_interpolated_agrees(void)
+TEST(interpolated_agrees)
 {
 	uint64_t state = 20260101;
 	OWN(histogram_drop) struct histogram h;
@@ -230,7 +230,7 @@ static void test_interpolated_agrees(void)
 	}
 }
 
-static void test_checkpoint(void)
+TEST(checkpoint)
 {
 	const struct checkpoint good = {.reference_usec = NEW_YEAR_USEC,
 					.total = 6,
@@ -287,7 +287,7 @@ static void test_checkpoint(void)
 }
 
 /* Room is made around what is used, wherever that begins; nothing that was there moves. */
-static void test_room(void)
+TEST(room)
 {
 	static const uint32_t order[] = {90, 91, 92, 88, 3, 0, 175, 40, 120};
 	static const uint32_t room[] = {4, 4, 8, 8, 96, 96, 176, 176, 176};
@@ -317,19 +317,4 @@ static void test_room(void)
 	histogram_add(&h, 1, 1, 0);
 	CHECK(h.total == 1);
 	CHECK(histogram_percentile(&copy, 1) == histogram_cpu.start[175]);
-}
-
-int main(void)
-{
-	test_options();
-	test_find();
-	test_reference();
-	test_shift_rounds();
-	test_decay();
-	test_subtract();
-	test_room();
-	test_interpolated();
-	test_interpolated_agrees();
-	test_checkpoint();
-	return check_result();
 }

@@ -60,7 +60,7 @@ static bool within(uint64_t got, uint64_t want, uint32_t permille)
 }
 
 /* VPA counts samples. Here a second weighs the same in however many passes it is seen. */
-static void test_weighted_by_time(void)
+TEST(weighted_by_time)
 {
 	struct tuning_history t = plain();
 	OWN(history_drop) struct history one, other;
@@ -88,7 +88,7 @@ static void test_weighted_by_time(void)
 }
 
 /* The time of a suspended host does not count as idle. */
-static void test_unseen_time(void)
+TEST(unseen_time)
 {
 	struct tuning_history t = plain();
 	OWN(history_drop) struct history h;
@@ -103,18 +103,17 @@ static void test_unseen_time(void)
 }
 
 /* A job of 4 threads x 50 ms a second: VPA sees 200m, its limit must hold two cores. */
-static void test_demand_not_usage(void)
+TEST_RIG(demand_not_usage)
 {
-	struct rig r;
 	struct range_of cpu;
 
-	rig_init(&r, 4000, GIB, 4);
-	r.c.rule.mode = MODE_OFF;
-	r.sim.load = (struct sim_load){
+	rig_init(r, 4000, GIB, 4);
+	r->c.rule.mode = MODE_OFF;
+	r->sim.load = (struct sim_load){
 		.threads = 4, .busy_usec = 50 * USEC_PER_MSEC, .cycle_usec = USEC_PER_SEC};
-	rig_run(&r, 10 * USEC_PER_MIN);
-	cpu = cpu_of(&r.c.history, &r.t.history);
-	CHECK(within(r.c.rates.used_milli, 200, 50));
+	rig_run(r, 10 * USEC_PER_MIN);
+	cpu = cpu_of(&r->c.history, &r->t.history);
+	CHECK(within(r->c.rates.used_milli, 200, 50));
 	CHECK(cpu.peak >= 2000);
 	CHECK(cpu.peak <= 2600);
 	/* Nine tenths of the time it is idle: requests follow that. */
@@ -122,21 +121,19 @@ static void test_demand_not_usage(void)
 }
 
 /* Usage is cut off by the limit; VPA climbs by its margin at a time, from below. */
-static void test_throttled_counts(void)
+TEST_RIG(throttled_counts)
 {
-	struct rig r;
-
-	rig_init(&r, 300, GIB, 4);
-	r.c.rule.mode = MODE_OFF;
-	r.sim.load = sim_steady(1, 800);
-	r.sim.load.drops = true;
-	rig_run(&r, 10 * USEC_PER_MIN);
-	CHECK(r.c.rates.used_milli <= 300);
-	CHECK(cpu_of(&r.c.history, &r.t.history).target > 450);
+	rig_init(r, 300, GIB, 4);
+	r->c.rule.mode = MODE_OFF;
+	r->sim.load = sim_steady(1, 800);
+	r->sim.load.drops = true;
+	rig_run(r, 10 * USEC_PER_MIN);
+	CHECK(r->c.rates.used_milli <= 300);
+	CHECK(cpu_of(&r->c.history, &r->t.history).target > 450);
 }
 
 /* VPA answers with the end of the bucket: up to 5 % too much, 15 % at 100m. */
-static void test_interpolation(void)
+TEST(interpolation)
 {
 	static const uint64_t steady[] = {50, 100, 200, 500, 1000, 2000, 4000};
 	struct tuning_history t = plain();
@@ -167,52 +164,46 @@ static void test_interpolation(void)
 }
 
 /* VPA reads memory once a minute; memory.peak holds what happened in between. */
-static void test_peak_between_passes(void)
+TEST_RIG(peak_between_passes)
 {
-	struct rig r;
-
-	rig_init(&r, 1000, GIB, 2);
-	r.sim.m.anon = r.sim.load.anon_goal = 100 * MIB;
-	rig_run(&r, 10 * USEC_PER_SEC);
-	sim_allocate(&r.sim, 400 * MIB);
-	r.sim.m.anon = r.sim.load.anon_goal = 100 * MIB; /* freed before the next pass */
-	rig_run(&r, 10 * USEC_PER_SEC);
-	CHECK(r.c.history.window_peak >= 500 * MIB);
-	CHECK(r.c.history.window_peak <= 501 * MIB);
-	CHECK(memory_of(&r.c.history, &r.t.history).peak >= 500 * MIB);
+	rig_init(r, 1000, GIB, 2);
+	r->sim.m.anon = r->sim.load.anon_goal = 100 * MIB;
+	rig_run(r, 10 * USEC_PER_SEC);
+	sim_allocate(&r->sim, 400 * MIB);
+	r->sim.m.anon = r->sim.load.anon_goal = 100 * MIB; /* freed before the next pass */
+	rig_run(r, 10 * USEC_PER_SEC);
+	CHECK(r->c.history.window_peak >= 500 * MIB);
+	CHECK(r->c.history.window_peak <= 501 * MIB);
+	CHECK(memory_of(&r->c.history, &r->t.history).peak >= 500 * MIB);
 }
 
 /* A new peak of page cache does not count as use. */
-static void test_cache_peak(void)
+TEST_RIG(cache_peak)
 {
-	struct rig r;
-
-	rig_init(&r, 1000, GIB, 2);
-	r.sim.m.anon = r.sim.load.anon_goal = 100 * MIB;
-	r.sim.load.cache_bps = 50 * MIB;
-	r.sim.load.cache_set = 800 * MIB;
-	rig_run(&r, 5 * USEC_PER_MIN);
-	CHECK(r.sim.m.file > 700 * MIB);
-	CHECK(r.c.history.window_peak <= 160 * MIB);
+	rig_init(r, 1000, GIB, 2);
+	r->sim.m.anon = r->sim.load.anon_goal = 100 * MIB;
+	r->sim.load.cache_bps = 50 * MIB;
+	r->sim.load.cache_set = 800 * MIB;
+	rig_run(r, 5 * USEC_PER_MIN);
+	CHECK(r->sim.m.file > 700 * MIB);
+	CHECK(r->c.history.window_peak <= 160 * MIB);
 }
 
 /* VPA takes the request for the use at a kill: nine kills from 100 MiB to 4 GiB. */
-static void test_oom_evidence(void)
+TEST_RIG(oom_evidence)
 {
-	struct rig r;
-
-	rig_init(&r, 1000, 700 * MIB, 2);
-	r.sim.m.anon = r.sim.load.anon_goal = 50 * MIB;
-	rig_run(&r, 10 * USEC_PER_SEC);
-	sim_allocate(&r.sim, 800 * MIB);
-	r.sim.load.anon_goal = 50 * MIB;
-	rig_run(&r, 10 * USEC_PER_SEC);
-	CHECK_EQ(r.c.history.window_oom, mem_oom_record(&r.t.memory, 700 * MIB));
-	CHECK(memory_of(&r.c.history, &r.t.history).peak >= 840 * MIB);
+	rig_init(r, 1000, 700 * MIB, 2);
+	r->sim.m.anon = r->sim.load.anon_goal = 50 * MIB;
+	rig_run(r, 10 * USEC_PER_SEC);
+	sim_allocate(&r->sim, 800 * MIB);
+	r->sim.load.anon_goal = 50 * MIB;
+	rig_run(r, 10 * USEC_PER_SEC);
+	CHECK_EQ(r->c.history.window_oom, mem_oom_record(&r->t.memory, 700 * MIB));
+	CHECK(memory_of(&r->c.history, &r->t.history).peak >= 840 * MIB);
 }
 
 /* VPA: days since the first sample, or samples / 1440. Here: hours of container time seen. */
-static void test_confidence(void)
+TEST(confidence)
 {
 	struct tuning_history t = *th;
 	OWN(history_drop) struct history h;
@@ -243,7 +234,7 @@ static void test_confidence(void)
 }
 
 /* One peak per window; the highest of the last windows, fading. */
-static void test_memory_windows(void)
+TEST(memory_windows)
 {
 	struct tuning_history t = plain();
 	OWN(history_drop) struct history h;
@@ -268,7 +259,7 @@ static void test_memory_windows(void)
 }
 
 /* The clock is set a day ahead or back: what was known stays known, and no window is lost. */
-static void test_clock(void)
+TEST(clock)
 {
 	static const int64_t steps[] = {(int64_t)USEC_PER_DAY, -(int64_t)USEC_PER_DAY,
 					(int64_t)USEC_PER_HOUR, -(int64_t)USEC_PER_HOUR};
@@ -303,7 +294,7 @@ static void test_clock(void)
 	}
 }
 
-static void test_empty(void)
+TEST(empty)
 {
 	OWN(history_drop) struct history h;
 	struct recommendation r;
@@ -316,27 +307,9 @@ static void test_empty(void)
 }
 
 /* What is vouched for is what both resources have been observed for. */
-static void test_observed_least(void)
+TEST(observed_least)
 {
 	struct history h = {.observed_usec = {2, 1}};
 
 	CHECK_EQ(history_observed_least(&h), 1);
-}
-
-int main(void)
-{
-	test_observed_least();
-	test_weighted_by_time();
-	test_unseen_time();
-	test_demand_not_usage();
-	test_throttled_counts();
-	test_interpolation();
-	test_peak_between_passes();
-	test_cache_peak();
-	test_oom_evidence();
-	test_confidence();
-	test_memory_windows();
-	test_clock();
-	test_empty();
-	return check_result();
 }

@@ -16,7 +16,7 @@ static uint64_t reserve(uint64_t total, uint64_t eviction)
 	return ledger_reserve(&t, total);
 }
 
-static void test_reserve(void)
+TEST(reserve)
 {
 	CHECK_EQ(reserve(100 * GIB, 100 * MIB), 5 * GIB);
 	CHECK_EQ(reserve(GIB, 100 * MIB), 256 * MIB);
@@ -25,7 +25,7 @@ static void test_reserve(void)
 }
 
 /* One call, all that is desired. */
-static void test_fits(void)
+TEST(fits)
 {
 	struct world w = world(2000);
 	struct ledger_verdict v;
@@ -46,7 +46,7 @@ static void test_fits(void)
 }
 
 /* Use of a grant is no longer in MemAvailable: it counts once. */
-static void test_used_counts_once(void)
+TEST(used_counts_once)
 {
 	struct world w = world(2000);
 	uint64_t before;
@@ -65,7 +65,7 @@ static void test_used_counts_once(void)
 }
 
 /* The originals exceed the node's memory. Only increases above them count as grants. */
-static void test_overcommit(void)
+TEST(overcommit)
 {
 	struct world w = world(1000);
 
@@ -83,7 +83,7 @@ static void test_overcommit(void)
 }
 
 /* Lowered, then raised again: up to the original no grant is needed. */
-static void test_back_to_original(void)
+TEST(back_to_original)
 {
 	struct world w = world(400);
 
@@ -99,7 +99,7 @@ static void test_back_to_original(void)
 	CHECK_EQ(w.e[0].denied, 0);
 }
 
-static void test_partial(void)
+TEST(partial)
 {
 	struct world w = world(812);
 	struct ledger_verdict v;
@@ -132,7 +132,7 @@ static void test_partial(void)
 }
 
 /* Below the reserve already: no more than the originals. */
-static void test_nothing_left(void)
+TEST(nothing_left)
 {
 	struct world w = world(100);
 
@@ -145,7 +145,7 @@ static void test_nothing_left(void)
 }
 
 /* Several grants in one tick share the room: no memory is granted twice. */
-static void test_one_tick(void)
+TEST(one_tick)
 {
 	struct world w = world(1012);
 
@@ -160,7 +160,7 @@ static void test_one_tick(void)
 }
 
 /* Use that is newer than MemAvailable. */
-static void test_use_between_reads(void)
+TEST(use_between_reads)
 {
 	struct world w = world(1512);
 
@@ -181,7 +181,7 @@ static void test_use_between_reads(void)
 }
 
 /* A container without a limit never gets one, and takes no room. */
-static void test_unlimited(void)
+TEST(unlimited)
 {
 	struct world w = world(1000);
 	struct ledger_entry *e = add(&w, 0, 0, 300);
@@ -197,7 +197,7 @@ static void test_unlimited(void)
 
 /* A grant ends with its container. The successor has to ask again; that much is kept for it from
  * lower ranks. */
-static void test_between_lives(void)
+TEST(between_lives)
 {
 	struct world w = world(1512);
 
@@ -214,7 +214,7 @@ static void test_between_lives(void)
 	CHECK_EQ(w.l.demand_total, 0);
 }
 
-static void test_rank(void)
+TEST(rank)
 {
 	struct ledger_entry a = {.priority = 10, .qos = 2, .use = 900}, b = {.qos = 0, .use = 1};
 
@@ -239,7 +239,7 @@ static void test_rank(void)
 }
 
 /* A higher rank was denied: memory that is freed is kept for it, whichever entry asks first. */
-static void test_kept_for_denied(void)
+TEST(kept_for_denied)
 {
 	struct world w = world(700);
 	struct ledger_verdict v;
@@ -270,7 +270,7 @@ static void test_kept_for_denied(void)
 }
 
 /* The projected growth of a higher rank is kept for it, before any entry is denied. */
-static void test_growers_first(void)
+TEST(growers_first)
 {
 	struct world w = world(1012);
 	struct ledger_verdict v;
@@ -291,7 +291,7 @@ static void test_growers_first(void)
 	CHECK_EQ(grant(&w, 0, 500), 500);
 }
 
-static void test_equal_rank(void)
+TEST(equal_rank)
 {
 	struct world w = world(812);
 
@@ -325,7 +325,7 @@ static void test_equal_rank(void)
 	CHECK_EQ(most(&w, 0), 200);
 }
 
-static void test_soon(void)
+TEST(soon)
 {
 	const struct tuning_memory *t = &tuning_default.memory; /* 3 s, 15 % */
 
@@ -338,7 +338,7 @@ static void test_soon(void)
 	CHECK_EQ(ledger_projected(t, 200, LIMIT_MAX - 2, LIMIT_MAX - 1), LIMIT_MAX - 1);
 }
 
-static void test_claims_lapse(void)
+TEST(claims_lapse)
 {
 	struct ledger_denied c = {0};
 
@@ -351,7 +351,7 @@ static void test_claims_lapse(void)
 }
 
 /* An entry whose use has fallen no longer waits. */
-static void test_claims_met_by_what_is_freed(void)
+TEST(claims_met_by_what_is_freed)
 {
 	struct ledger_denied c = {.limit = 300, .use = 200, .at = USEC_PER_SEC};
 
@@ -365,7 +365,7 @@ static void test_claims_met_by_what_is_freed(void)
 }
 
 /* As a row of enum bound: never below what stands, and cut to it. */
-static void test_as_bound(void)
+TEST(as_bound)
 {
 	struct world w = world(612);
 	struct bounds b = {.quantum = PAGE_DEFAULT_BYTES};
@@ -384,7 +384,7 @@ static void test_as_bound(void)
 }
 
 /* Values that no caller should pass. */
-static void test_odd(void)
+TEST(odd)
 {
 	struct world w = world(2000);
 
@@ -407,7 +407,7 @@ static void test_odd(void)
 /* The limits of the cgroups above bind as well: the one that leaves least, shared by all in it;
  * what it does not leave is not kept of the node's room, and asked of those alone that are in it.
  */
-static void test_groups(void)
+TEST(groups)
 {
 	struct ledger_group groups[] = {
 		{0}, {.available = 500 * MIB}, {.available = 300 * MIB, .above = 1}};
@@ -465,30 +465,4 @@ static void test_groups(void)
 	begin(&w);
 	ledger_weigh(&w.l, 1, GIB, &v);
 	CHECK_EQ(v.above, 0);
-}
-
-int main(void)
-{
-	test_groups();
-	test_reserve();
-	test_fits();
-	test_used_counts_once();
-	test_overcommit();
-	test_back_to_original();
-	test_partial();
-	test_nothing_left();
-	test_one_tick();
-	test_use_between_reads();
-	test_unlimited();
-	test_between_lives();
-	test_rank();
-	test_kept_for_denied();
-	test_growers_first();
-	test_equal_rank();
-	test_soon();
-	test_claims_lapse();
-	test_claims_met_by_what_is_freed();
-	test_as_bound();
-	test_odd();
-	return check_result();
 }

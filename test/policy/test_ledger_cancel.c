@@ -3,7 +3,7 @@
  * otherwise. */
 #include "test/policy/ledger_world.h"
 
-static void test_cancel_unused(void)
+TEST(cancel_unused)
 {
 	struct world w = world(1000);
 	struct ledger_ask asks[ENTRIES];
@@ -23,7 +23,7 @@ static void test_cancel_unused(void)
 	CHECK_EQ(ledger_cancel(&w.l, asks, ENTRIES), 0);
 }
 
-static void test_cancel_order(void)
+TEST(cancel_order)
 {
 	struct world w = world(512);
 	struct ledger_ask asks[ENTRIES];
@@ -48,7 +48,7 @@ static void test_cancel_order(void)
 }
 
 /* Never below use, never below the original, never below what it needs. */
-static void test_cancel_floor(void)
+TEST(cancel_floor)
 {
 	struct world w = world(512);
 	struct ledger_ask asks[ENTRIES];
@@ -68,7 +68,7 @@ static void test_cancel_floor(void)
 }
 
 /* The projected growth of an entry counts as used, except for entries that come before it. */
-static void test_cancel_grower(void)
+TEST(cancel_grower)
 {
 	struct world w = world(512);
 	struct ledger_ask asks[ENTRIES];
@@ -95,7 +95,7 @@ static void test_cancel_grower(void)
 }
 
 /* An entry is not asked to shrink below its original. */
-static void test_cancel_to_original(void)
+TEST(cancel_to_original)
 {
 	struct world w = world(1000);
 	struct ledger_ask asks[ENTRIES];
@@ -126,7 +126,7 @@ static uint64_t asked_of(struct world *w, uint32_t entry)
 
 /* An entry with urgent need takes an equal's recent peak if that is calm, but not what that needs
  * next. A higher rank takes both, without need; a lower one takes neither. */
-static void test_cancel_equal(void)
+TEST(cancel_equal)
 {
 	struct world w = world(512);
 
@@ -159,7 +159,7 @@ static void test_cancel_equal(void)
 
 /* All room is kept for an entry that has ended: another one that needs memory gets it from unused
  * grants. */
-static void test_cancel_behind_the_ended(void)
+TEST(cancel_behind_the_ended)
 {
 	struct world w = world(1512);
 
@@ -173,7 +173,7 @@ static void test_cancel_behind_the_ended(void)
 }
 
 /* Entries that have nothing to give take no place on the list. */
-static void test_cancel_places(void)
+TEST(cancel_places)
 {
 	struct world w = world(1000);
 	struct ledger_ask asks[2];
@@ -191,17 +191,4 @@ static void test_cancel_places(void)
 	begin(&w);
 	CHECK_EQ(ledger_cancel(&w.l, asks, 2), 1);
 	CHECK_EQ(asks[0].entry, 4);
-}
-
-int main(void)
-{
-	test_cancel_unused();
-	test_cancel_order();
-	test_cancel_floor();
-	test_cancel_grower();
-	test_cancel_to_original();
-	test_cancel_equal();
-	test_cancel_places();
-	test_cancel_behind_the_ended();
-	return check_result();
 }

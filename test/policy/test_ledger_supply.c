@@ -16,7 +16,7 @@ static struct ledger_node supply(uint64_t total, uint64_t available, uint64_t ku
 }
 
 /* The lower of MemAvailable - reserve and the kubelet's figure - (threshold + margin). */
-static void test_supply(void)
+TEST(supply)
 {
 	static const struct {
 		uint64_t total, available, kubelet, eviction; /* MiB, or a share */
@@ -51,7 +51,7 @@ static void test_supply(void)
 }
 
 /* A refusal is reported with the figures of the bound that made it. */
-static void test_kubelet_bound(void)
+TEST(kubelet_bound)
 {
 	struct world w = world(4000);
 	struct ledger_verdict v;
@@ -76,7 +76,7 @@ static void test_kubelet_bound(void)
 }
 
 /* The limit of all pods bounds them alone: what the node has besides is for its units. */
-static void test_pods_bound(void)
+TEST(pods_bound)
 {
 	static const struct {
 		uint64_t available, kubelet, pods; /* MiB */
@@ -118,7 +118,7 @@ static void test_pods_bound(void)
 }
 
 /* A unit's grants are not the pods', and it is asked for nothing when pods are short. */
-static void test_pods_apart(void)
+TEST(pods_apart)
 {
 	const struct ledger_kubelet k = {4000 * MIB, 1000 * MIB};
 	struct ledger_ask ask[4];
@@ -146,7 +146,7 @@ static void test_pods_apart(void)
 }
 
 /* What a unit waits for takes nothing of what is left to pods. */
-static void test_pods_beside_a_unit(void)
+TEST(pods_beside_a_unit)
 {
 	const struct ledger_kubelet k = {9000 * MIB, 1000 * MIB};
 	struct world w = world(9000);
@@ -176,7 +176,7 @@ static void test_pods_beside_a_unit(void)
 }
 
 /* What a pod waits for is kept from a unit as far as pods can be given it. */
-static void test_unit_beside_a_pod(void)
+TEST(unit_beside_a_pod)
 {
 	const struct ledger_kubelet k = {9000 * MIB, 1000 * MIB};
 	struct world w = world(9000);
@@ -204,15 +204,4 @@ static void test_unit_beside_a_pod(void)
 	ledger_weigh(&w.l, 0, 20000 * MIB, &v);
 	CHECK_EQ(v.allowed, 100 * MIB + room);
 	CHECK_EQ(v.kept_for, LEDGER_NO_ENTRY);
-}
-
-int main(void)
-{
-	test_supply();
-	test_kubelet_bound();
-	test_pods_bound();
-	test_pods_apart();
-	test_pods_beside_a_unit();
-	test_unit_beside_a_pod();
-	return check_result();
 }

@@ -3,7 +3,6 @@
 #include "test/check.h"
 #include "test/policy/rig.h"
 #include <errno.h>
-#include <string.h>
 
 #define MS USEC_PER_MSEC
 
@@ -22,53 +21,49 @@ static void open_rig(struct rig *r, uint64_t max, uint64_t anon)
 
 /* From a minute of standing still, under 64 MiB, with every start between two passes: no OOM
  * kill, and no long wait at the brake. */
-static void test_growth_from_standstill(void)
+TEST_RIG(growth_from_standstill)
 {
 	static const uint64_t rates[] = {1, 10, 50, 200, 500};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rates); i++) {
 		for (usec_t phase = 0; phase < 100 * MS; phase += 10 * MS) {
 			uint64_t bps = rates[i] * 1000000, goal = 448 * MIB;
-			struct rig r;
 			usec_t span;
 
-			open_rig(&r, 64 * MIB, 10 * MIB);
+			open_rig(r, 64 * MIB, 10 * MIB);
 			/* Half of it is there already where a minute would not do. */
-			r.sim.load.anon_goal = goal = MIN(goal, 10 * MIB + 60 * bps);
-			r.t.memory.ceiling_permille = 10000;
-			sim_run(&r.sim, phase);
-			r.sim.load.anon_bps = bps;
+			r->sim.load.anon_goal = goal = MIN(goal, 10 * MIB + 60 * bps);
+			r->t.memory.ceiling_permille = 10000;
+			sim_run(&r->sim, phase);
+			r->sim.load.anon_bps = bps;
 			span = (goal - 10 * MIB) * USEC_PER_SEC / bps;
-			rig_run(&r, span + span / 10 + 400 * MS);
-			CHECK_EQ(r.sim.u.events.oom_kill, 0);
-			CHECK_EQ(r.sim.m.anon, goal);
-			CHECK(r.sim.m.stalled_usec <= 400 * MS);
-			CHECK(r.max_bytes <= 2 * goal);
+			rig_run(r, span + span / 10 + 400 * MS);
+			CHECK_EQ(r->sim.u.events.oom_kill, 0);
+			CHECK_EQ(r->sim.m.anon, goal);
+			CHECK(r->sim.m.stalled_usec <= 400 * MS);
+			CHECK(r->max_bytes <= 2 * goal);
 		}
 	}
 }
 
 /* A large allocation, and the next one before the following pass: the brake holds it. */
-static void test_armed_near_limit(void)
+TEST_RIG(armed_near_limit)
 {
-	struct rig r;
-
-	open_rig(&r, 200 * MIB, 100 * MIB);
-	CHECK_EQ(r.c.mem.brake.line, 0);
-	r.sim.load.anon_bps = 1000 * MIB;
-	r.sim.load.anon_goal = 165 * MIB;
-	rig_run(&r, 300 * MS);
-	CHECK(r.c.mem.brake.line != 0);
-	CHECK_EQ(r.sim.u.limits.mem_high, r.c.mem.brake.line);
-	CHECK(r.sim.u.limits.mem_high <= r.sim.u.limits.mem_max - 8 * MIB);
+	open_rig(r, 200 * MIB, 100 * MIB);
+	CHECK_EQ(r->c.mem.brake.line, 0);
+	sim_grow(&r->sim, 1000 * MIB, 165 * MIB);
+	rig_run(r, 300 * MS);
+	CHECK(r->c.mem.brake.line != 0);
+	CHECK_EQ(r->sim.u.limits.mem_high, r->c.mem.brake.line);
+	CHECK(r->sim.u.limits.mem_high <= r->sim.u.limits.mem_max - 8 * MIB);
 	/* The brake stays while use is near the limit, and is lifted ten seconds after that. */
-	rig_run(&r, 5 * USEC_PER_SEC);
-	CHECK(r.c.mem.brake.line != 0);
-	r.sim.load.anon_goal = 100 * MIB;
-	rig_run(&r, 12 * USEC_PER_SEC);
-	CHECK_EQ(r.c.mem.brake.line, 0);
-	CHECK(r.sim.u.limits.mem_high == LIMIT_MAX);
-	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+	rig_run(r, 5 * USEC_PER_SEC);
+	CHECK(r->c.mem.brake.line != 0);
+	r->sim.load.anon_goal = 100 * MIB;
+	rig_run(r, 12 * USEC_PER_SEC);
+	CHECK_EQ(r->c.mem.brake.line, 0);
+	CHECK(r->sim.u.limits.mem_high == LIMIT_MAX);
+	CHECK_EQ(r->sim.u.events.oom_kill, 0);
 }
 
 static usec_t lifted_at[16];
@@ -93,8 +88,7 @@ static void test_refused(usec_t probe_usec, usec_t held)
 	r.c.rule.mem_bytes.max = 200 * MIB;
 	r.after = note_lift;
 	lifts = 0;
-	r.sim.load.anon_bps = 50 * MIB;
-	r.sim.load.anon_goal = 300 * MIB;
+	sim_grow(&r.sim, 50 * MIB, 300 * MIB);
 	begin = r.sim.now;
 	while (r.sim.u.events.oom_kill == 0 && r.sim.now < begin + 10 * USEC_PER_SEC)
 		rig_tick(&r);
@@ -114,39 +108,34 @@ static void test_refused(usec_t probe_usec, usec_t held)
 }
 
 /* A raise was refused while memory grows: that goes on to what unratified growth may have. */
-static void test_refused_in_growth(void)
+TEST_RIG(refused_in_growth)
 {
 	struct pod_resource_bounds *x;
-	struct rig r;
 
-	open_rig(&r, 64 * MIB, 30 * MIB);
-	x = &r.c.pod.resource[RESOURCE_MEMORY];
+	open_rig(r, 64 * MIB, 30 * MIB);
+	x = &r->c.pod.resource[RESOURCE_MEMORY];
 	x->refused = x->accepted = 64 * MIB;
-	x->refused_until = r.sim.now + USEC_PER_HOUR;
-	r.c.pod.unratified_permille = 2000;
-	r.sim.load.anon_goal = 110 * MIB;
-	r.sim.load.anon_bps = 10 * MIB;
-	rig_run(&r, USEC_PER_MIN);
-	CHECK_EQ(r.sim.u.events.oom_kill, 0);
-	CHECK_EQ(r.sim.m.anon, 110 * MIB);
-	CHECK(r.c.kernel.mem_max <= 128 * MIB);
+	x->refused_until = r->sim.now + USEC_PER_HOUR;
+	r->c.pod.unratified_permille = 2000;
+	sim_grow(&r->sim, 10 * MIB, 110 * MIB);
+	rig_run(r, USEC_PER_MIN);
+	CHECK_EQ(r->sim.u.events.oom_kill, 0);
+	CHECK_EQ(r->sim.m.anon, 110 * MIB);
+	CHECK(r->c.kernel.mem_max <= 128 * MIB);
 }
 
 /* The owner's memory.high is above the brake's line: it is restored when the brake is lifted. */
-static void test_owner(void)
+TEST_RIG(owner)
 {
-	struct rig r;
-
-	open_rig(&r, 200 * MIB, 100 * MIB);
-	r.c.original.mem_high = r.c.kernel.mem_high = r.sim.u.limits.mem_high = 196 * MIB;
-	r.sim.load.anon_bps = 100 * MIB;
-	r.sim.load.anon_goal = 170 * MIB;
-	rig_run(&r, 2 * USEC_PER_SEC);
-	CHECK(r.sim.u.limits.mem_high < control_mem_high(&r.c, r.sim.u.limits.mem_max));
-	r.c.paused = true;
-	rig_tick(&r);
-	CHECK_EQ(r.sim.u.limits.mem_high, control_mem_high(&r.c, r.sim.u.limits.mem_max));
-	CHECK_EQ(r.c.mem.brake.line, 0);
+	open_rig(r, 200 * MIB, 100 * MIB);
+	r->c.original.mem_high = r->c.kernel.mem_high = r->sim.u.limits.mem_high = 196 * MIB;
+	sim_grow(&r->sim, 100 * MIB, 170 * MIB);
+	rig_run(r, 2 * USEC_PER_SEC);
+	CHECK(r->sim.u.limits.mem_high < control_mem_high(&r->c, r->sim.u.limits.mem_max));
+	r->c.paused = true;
+	rig_tick(r);
+	CHECK_EQ(r->sim.u.limits.mem_high, control_mem_high(&r->c, r->sim.u.limits.mem_max));
+	CHECK_EQ(r->c.mem.brake.line, 0);
 }
 
 static bool fails(struct rig *, const struct change *c, int *ret)
@@ -156,63 +145,56 @@ static bool fails(struct rig *, const struct change *c, int *ret)
 }
 
 /* Lifting fails: again at the next pass, until it has worked. Arming fails: not before a minute. */
-static void test_failures(void)
+TEST_RIG(failures)
 {
-	struct rig r;
 	uint32_t tried;
 
-	open_rig(&r, 200 * MIB, 100 * MIB);
-	r.sim.load.anon_bps = 100 * MIB;
-	r.sim.load.anon_goal = 165 * MIB;
-	rig_run(&r, 2 * USEC_PER_SEC);
-	CHECK(r.sim.u.limits.mem_high != LIMIT_MAX);
-	r.c.paused = true;
-	r.interfere = fails;
-	rig_run(&r, USEC_PER_SEC);
-	CHECK(r.sim.u.limits.mem_high != LIMIT_MAX);
-	r.interfere = NULL;
-	rig_run(&r, 2 * USEC_PER_SEC);
-	CHECK(r.sim.u.limits.mem_high == LIMIT_MAX);
+	open_rig(r, 200 * MIB, 100 * MIB);
+	sim_grow(&r->sim, 100 * MIB, 165 * MIB);
+	rig_run(r, 2 * USEC_PER_SEC);
+	CHECK(r->sim.u.limits.mem_high != LIMIT_MAX);
+	r->c.paused = true;
+	r->interfere = fails;
+	rig_run(r, USEC_PER_SEC);
+	CHECK(r->sim.u.limits.mem_high != LIMIT_MAX);
+	r->interfere = NULL;
+	rig_run(r, 2 * USEC_PER_SEC);
+	CHECK(r->sim.u.limits.mem_high == LIMIT_MAX);
 
-	r.c.paused = false;
-	r.interfere = fails;
-	r.c.mem.brake = (struct mem_brake){0};
-	rig_run(&r, 5 * USEC_PER_SEC);
-	tried = (uint32_t)r.c.resource[RESOURCE_MEMORY].counters.refusals;
-	rig_run(&r, 30 * USEC_PER_SEC);
-	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].counters.refusals, tried);
+	r->c.paused = false;
+	r->interfere = fails;
+	r->c.mem.brake = (struct mem_brake){0};
+	rig_run(r, 5 * USEC_PER_SEC);
+	tried = (uint32_t)r->c.resource[RESOURCE_MEMORY].counters.refusals;
+	rig_run(r, 30 * USEC_PER_SEC);
+	CHECK_EQ(r->c.resource[RESOURCE_MEMORY].counters.refusals, tried);
 }
 
 /* The owner's memory.max is adopted during the brake: the brake's line is not taken for the owner's
  * memory.high. */
-static void test_adopted(void)
+TEST_RIG(adopted)
 {
-	struct rig r;
-
-	open_rig(&r, 200 * MIB, 100 * MIB);
-	r.sim.load.anon_bps = 100 * MIB;
-	r.sim.load.anon_goal = 170 * MIB;
-	rig_run(&r, 2 * USEC_PER_SEC);
-	CHECK(r.c.mem.brake.line != 0);
-	sim_write(&r.sim, KNOB_MEM_MAX, 400 * MIB);
-	rig_adopt(&r, RESOURCE_MEMORY);
-	CHECK(r.c.original.mem_high == LIMIT_MAX);
-	CHECK(r.sim.u.limits.mem_high == LIMIT_MAX);
+	open_rig(r, 200 * MIB, 100 * MIB);
+	sim_grow(&r->sim, 100 * MIB, 170 * MIB);
+	rig_run(r, 2 * USEC_PER_SEC);
+	CHECK(r->c.mem.brake.line != 0);
+	sim_write(&r->sim, KNOB_MEM_MAX, 400 * MIB);
+	rig_adopt(r, RESOURCE_MEMORY);
+	CHECK(r->c.original.mem_high == LIMIT_MAX);
+	CHECK(r->sim.u.limits.mem_high == LIMIT_MAX);
 }
 
 /* Page cache that fills the limit is reclaimed by the kernel: no brake, no OOM kill. */
-static void test_cache(void)
+TEST_RIG(cache)
 {
-	struct rig r;
-
-	open_rig(&r, 64 * MIB, 10 * MIB);
-	r.sim.load.cache_bps = 200 * MIB;
-	r.sim.load.cache_set = 400 * MIB;
-	rig_run(&r, USEC_PER_MIN);
-	CHECK_EQ(r.c.mem.brake.line, 0);
-	CHECK(r.max_bytes <= 96 * MIB);
-	CHECK_EQ(r.sim.u.events.oom_kill, 0);
-	CHECK(r.sim.u.events.max > 100);
+	open_rig(r, 64 * MIB, 10 * MIB);
+	r->sim.load.cache_bps = 200 * MIB;
+	r->sim.load.cache_set = 400 * MIB;
+	rig_run(r, USEC_PER_MIN);
+	CHECK_EQ(r->c.mem.brake.line, 0);
+	CHECK(r->max_bytes <= 96 * MIB);
+	CHECK_EQ(r->sim.u.events.oom_kill, 0);
+	CHECK(r->sim.u.events.max > 100);
 }
 
 static uint64_t largest_piece;
@@ -233,8 +215,7 @@ static void open_full(struct rig *r)
 	r->after = note_lift;
 	largest_piece = lifts = 0;
 	r->sim.m.file = 324 * MIB;
-	r->sim.load.anon_bps = 100 * MIB;
-	r->sim.load.anon_goal = 850 * MIB;
+	sim_grow(&r->sim, 100 * MIB, 850 * MIB);
 	while (r->sim.u.limits.mem_high == LIMIT_MAX)
 		rig_tick(r);
 	r->sim.load.anon_goal = r->sim.m.anon;
@@ -242,145 +223,131 @@ static void open_full(struct rig *r)
 }
 
 /* No write waits for more than a piece. */
-static void test_pieces(void)
+TEST_RIG(pieces)
 {
-	struct rig r;
-
-	open_full(&r);
-	r.sim.load.anon_goal = 850 * MIB;
-	rig_run(&r, 5 * USEC_PER_SEC);
+	open_full(r);
+	r->sim.load.anon_goal = 850 * MIB;
+	rig_run(r, 5 * USEC_PER_SEC);
 	CHECK_EQ(largest_piece, 4 * MIB);
-	CHECK_EQ(r.c.mem.brake.line, round_down(GIB - GIB / 20, PAGE_DEFAULT_BYTES));
-	CHECK_EQ(r.sim.u.limits.mem_high, r.c.mem.brake.line);
-	CHECK_EQ(r.count[KNOB_MEM_MAX], 0);
+	CHECK_EQ(r->c.mem.brake.line, round_down(GIB - GIB / 20, PAGE_DEFAULT_BYTES));
+	CHECK_EQ(r->sim.u.limits.mem_high, r->c.mem.brake.line);
+	CHECK_EQ(r->count[KNOB_MEM_MAX], 0);
 	CHECK_EQ(lifts, 0);
 }
 
 /* Dirty page cache: one piece is to be reclaimed by memory.high, which is lifted after two seconds;
  * the next attempt follows after a minute. */
-static void test_dirty(void)
+TEST_RIG(dirty)
 {
-	struct rig r;
 	uint32_t begun;
 
-	open_full(&r);
-	r.sim.m.dirty = r.sim.m.file;
-	begun = r.count[KNOB_MEM_HIGH];
-	rig_run(&r, USEC_PER_SEC);
-	CHECK(r.sim.u.limits.mem_high != LIMIT_MAX);
-	CHECK_EQ(r.count[KNOB_MEM_HIGH], begun + 1);
-	rig_run(&r, 2 * USEC_PER_SEC);
+	open_full(r);
+	r->sim.m.dirty = r->sim.m.file;
+	begun = r->count[KNOB_MEM_HIGH];
+	rig_run(r, USEC_PER_SEC);
+	CHECK(r->sim.u.limits.mem_high != LIMIT_MAX);
+	CHECK_EQ(r->count[KNOB_MEM_HIGH], begun + 1);
+	rig_run(r, 2 * USEC_PER_SEC);
 	CHECK_EQ(lifts, 1);
-	CHECK(r.sim.u.limits.mem_high == LIMIT_MAX);
-	rig_run(&r, 30 * USEC_PER_SEC);
-	CHECK_EQ(r.count[KNOB_MEM_HIGH], begun + 2);
+	CHECK(r->sim.u.limits.mem_high == LIMIT_MAX);
+	rig_run(r, 30 * USEC_PER_SEC);
+	CHECK_EQ(r->count[KNOB_MEM_HIGH], begun + 2);
 	/* Written out: down to the line. */
-	r.sim.m.dirty = 0;
-	r.sim.load.anon_goal = 850 * MIB;
-	rig_run(&r, USEC_PER_MIN);
-	CHECK_EQ(r.sim.u.limits.mem_high, round_down(GIB - GIB / 20, PAGE_DEFAULT_BYTES));
+	r->sim.m.dirty = 0;
+	r->sim.load.anon_goal = 850 * MIB;
+	rig_run(r, USEC_PER_MIN);
+	CHECK_EQ(r->sim.u.limits.mem_high, round_down(GIB - GIB / 20, PAGE_DEFAULT_BYTES));
 	CHECK_EQ(largest_piece, 4 * MIB);
-	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+	CHECK_EQ(r->sim.u.events.oom_kill, 0);
 }
 
 /* A piece that cannot be written, on the way down: what stands is still taken away. */
-static void test_piece_fails(void)
+TEST_RIG(piece_fails)
 {
-	struct rig r;
-
-	open_full(&r);
-	r.interfere = fails;
-	rig_run(&r, 200 * MS);
-	r.interfere = NULL;
-	rig_run(&r, 200 * MS);
-	CHECK(r.sim.u.limits.mem_high == LIMIT_MAX);
+	open_full(r);
+	r->interfere = fails;
+	rig_run(r, 200 * MS);
+	r->interfere = NULL;
+	rig_run(r, 200 * MS);
+	CHECK(r->sim.u.limits.mem_high == LIMIT_MAX);
 }
 
 /* tmpfs counts as unreclaimable. */
-static void test_shmem(void)
+TEST_RIG(shmem)
 {
-	struct rig r;
-
-	open_rig(&r, 100 * MIB, 10 * MIB);
+	open_rig(r, 100 * MIB, 10 * MIB);
 	for (int i = 0; i < 300; i++) {
-		r.sim.m.shmem += MIB;
-		rig_run(&r, 100 * MS);
+		r->sim.m.shmem += MIB;
+		rig_run(r, 100 * MS);
 	}
-	CHECK_EQ(r.sim.u.events.oom_kill, 0);
-	CHECK(r.sim.u.limits.mem_max > 310 * MIB);
+	CHECK_EQ(r->sim.u.events.oom_kill, 0);
+	CHECK(r->sim.u.limits.mem_max > 310 * MIB);
 }
 
 /* ---- what a pass reads ---- */
 
-static void test_cost(void)
+TEST_RIG(cost)
 {
-	struct rig r;
-
 	/* Idle: one file per pass. */
-	open_rig(&r, 200 * MIB, 100 * MIB);
-	memset(r.reads, 0, sizeof r.reads);
-	rig_run(&r, 10 * USEC_PER_SEC);
-	CHECK_EQ(r.reads[READ_CPU], 100);
-	CHECK_EQ(r.reads[READ_MEM], 10);
-	CHECK_EQ(r.reads[READ_STAT], 10);
+	open_rig(r, 200 * MIB, 100 * MIB);
+	memset(r->reads, 0, sizeof r->reads);
+	rig_run(r, 10 * USEC_PER_SEC);
+	CHECK_EQ(r->reads[READ_CPU], 100);
+	CHECK_EQ(r->reads[READ_MEM], 10);
+	CHECK_EQ(r->reads[READ_STAT], 10);
 	/* It runs and allocates nothing: two. */
-	r.sim.load = sim_steady(1, 100);
-	r.sim.load.anon_goal = 100 * MIB;
-	memset(r.reads, 0, sizeof r.reads);
-	rig_run(&r, 10 * USEC_PER_SEC);
-	CHECK_EQ(r.reads[READ_MEM], 100);
-	CHECK_EQ(r.reads[READ_STAT], 10);
+	r->sim.load = sim_steady(1, 100);
+	r->sim.load.anon_goal = 100 * MIB;
+	memset(r->reads, 0, sizeof r->reads);
+	rig_run(r, 10 * USEC_PER_SEC);
+	CHECK_EQ(r->reads[READ_MEM], 100);
+	CHECK_EQ(r->reads[READ_STAT], 10);
 	/* Grows: memory.stat when it has moved. */
-	r.sim.load.anon_bps = 10 * MIB;
-	r.sim.load.anon_goal = 150 * MIB;
-	memset(r.reads, 0, sizeof r.reads);
-	rig_run(&r, 2 * USEC_PER_SEC);
-	CHECK(r.reads[READ_STAT] >= 4 && r.reads[READ_STAT] <= 20);
+	sim_grow(&r->sim, 10 * MIB, 150 * MIB);
+	memset(r->reads, 0, sizeof r->reads);
+	rig_run(r, 2 * USEC_PER_SEC);
+	CHECK(r->reads[READ_STAT] >= 4 && r->reads[READ_STAT] <= 20);
 	/* Off: nothing between the samples. */
-	r.c.rule.mode = MODE_OFF;
-	memset(r.reads, 0, sizeof r.reads);
-	rig_run(&r, 10 * USEC_PER_SEC);
-	CHECK_EQ(r.reads[READ_CPU], 10);
+	r->c.rule.mode = MODE_OFF;
+	memset(r->reads, 0, sizeof r->reads);
+	rig_run(r, 10 * USEC_PER_SEC);
+	CHECK_EQ(r->reads[READ_CPU], 10);
 }
 
 /* ---- kills ---- */
 
 /* memory.oom.group ends five processes at once: one kill, one record. */
-static void test_group_kill(void)
+TEST_RIG(group_kill)
 {
-	struct rig r;
-
-	open_rig(&r, 200 * MIB, 50 * MIB);
-	r.sim.u.events.max++;
-	r.sim.u.events.oom_kill += 5;
-	r.sim.u.events.oom_group_kill++;
-	rig_run(&r, USEC_PER_SEC);
-	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].counters.oom_kills, 1);
-	CHECK_EQ(r.sim.u.limits.mem_max, 300 * MIB);
+	open_rig(r, 200 * MIB, 50 * MIB);
+	r->sim.u.events.max++;
+	r->sim.u.events.oom_kill += 5;
+	r->sim.u.events.oom_group_kill++;
+	rig_run(r, USEC_PER_SEC);
+	CHECK_EQ(r->c.resource[RESOURCE_MEMORY].counters.oom_kills, 1);
+	CHECK_EQ(r->sim.u.limits.mem_max, 300 * MIB);
 }
 
 /* The kernel counts the limit that was hit, and then the kill: a pass between the two. */
-static void test_kill_after_max(void)
+TEST_RIG(kill_after_max)
 {
-	struct rig r;
-
 	for (unsigned passes = 1; passes <= 20; passes++) {
-		open_rig(&r, 200 * MIB, 50 * MIB);
-		rig_run(&r, passes * 50 * MS);
-		r.sim.u.events.max++;
-		rig_tick(&r);
-		r.sim.u.events.oom_kill++;
-		rig_tick(&r);
-		CHECK_EQ(r.sim.u.limits.mem_max, 300 * MIB);
+		open_rig(r, 200 * MIB, 50 * MIB);
+		rig_run(r, passes * 50 * MS);
+		r->sim.u.events.max++;
+		rig_tick(r);
+		r->sim.u.events.oom_kill++;
+		rig_tick(r);
+		CHECK_EQ(r->sim.u.limits.mem_max, 300 * MIB);
 	}
 	/* From further up: no matter what happened before. */
-	open_rig(&r, 200 * MIB, 50 * MIB);
-	r.sim.u.events.max++;
-	rig_run(&r, 2 * USEC_PER_SEC);
-	r.sim.u.events.oom_kill++;
-	rig_run(&r, 2 * USEC_PER_SEC);
-	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].counters.oom_kills, 1);
-	CHECK_EQ(r.sim.u.limits.mem_max, 200 * MIB);
+	open_rig(r, 200 * MIB, 50 * MIB);
+	r->sim.u.events.max++;
+	rig_run(r, 2 * USEC_PER_SEC);
+	r->sim.u.events.oom_kill++;
+	rig_run(r, 2 * USEC_PER_SEC);
+	CHECK_EQ(r->c.resource[RESOURCE_MEMORY].counters.oom_kills, 1);
+	CHECK_EQ(r->sim.u.limits.mem_max, 200 * MIB);
 }
 
 /* A CPU manager is at work: the runtime holds 64 MiB and may write them at any moment, while the
@@ -391,8 +358,7 @@ static void grow_under_replay(struct rig *r, usec_t late)
 
 	open_rig(r, 300 * MIB, 10 * MIB);
 	r->c.pod.replay_mem_bytes = 64 * MIB;
-	r->sim.load.anon_goal = 250 * MIB;
-	r->sim.load.anon_bps = 50 * MIB;
+	sim_grow(&r->sim, 50 * MIB, 250 * MIB);
 	end = r->sim.now + USEC_PER_SEC + late;
 	while (r->sim.now < end) {
 		rig_run(r, 100 * MS);
@@ -402,16 +368,14 @@ static void grow_under_replay(struct rig *r, usec_t late)
 	r->c.pod.replay_mem_bytes = 300 * MIB;
 }
 
-static void test_held_below_replay(void)
+TEST_RIG(held_below_replay)
 {
-	struct rig r;
-
-	grow_under_replay(&r, USEC_PER_SEC);
-	CHECK(r.c.mem.brake.line != 0 && r.c.mem.brake.line < 64 * MIB);
-	rig_run(&r, 8 * USEC_PER_SEC);
-	CHECK_EQ(r.sim.m.anon, 250 * MIB);
-	CHECK(r.sim.m.stalled_usec <= 2 * USEC_PER_SEC);
-	CHECK_EQ(r.sim.u.events.oom_kill, 0);
+	grow_under_replay(r, USEC_PER_SEC);
+	CHECK(r->c.mem.brake.line != 0 && r->c.mem.brake.line < 64 * MIB);
+	rig_run(r, 8 * USEC_PER_SEC);
+	CHECK_EQ(r->sim.m.anon, 250 * MIB);
+	CHECK(r->sim.m.stalled_usec <= 2 * USEC_PER_SEC);
+	CHECK_EQ(r->sim.u.events.oom_kill, 0);
 }
 
 /* The limit that the cgroup has is raised meanwhile: that makes no room below what the runtime may
@@ -422,8 +386,7 @@ static void test_raise_under_replay(uint64_t limit)
 
 	open_rig(&r, limit, 10 * MIB);
 	r.c.pod.replay_mem_bytes = 64 * MIB;
-	r.sim.load.anon_goal = 250 * MIB;
-	r.sim.load.anon_bps = 50 * MIB;
+	sim_grow(&r.sim, 50 * MIB, 250 * MIB);
 	for (int i = 0; i < 35; i++) {
 		rig_run(&r, 100 * MS);
 		CHECK(r.sim.m.anon < 64 * MIB);
@@ -440,8 +403,7 @@ static void test_slow_runtime(uint64_t mibps)
 	open_rig(&r, 300 * MIB, 30 * MIB);
 	r.c.pod.replay_mem_bytes = 64 * MIB;
 	r.c.pod.threads = r.sim.load.allocators = 1;
-	r.sim.load.anon_goal = 250 * MIB;
-	r.sim.load.anon_bps = mibps * MIB;
+	sim_grow(&r.sim, mibps * MIB, 250 * MIB);
 	for (int i = 0; i < 140; i++) {
 		rig_run(&r, 100 * MS);
 		CHECK(r.sim.m.anon < 64 * MIB);
@@ -455,24 +417,21 @@ static void test_slow_runtime(uint64_t mibps)
 
 /* Held below what may be replayed, use creeps on to the limit that the cgroup has: that is raised.
  */
-static void test_raised_while_held(void)
+TEST_RIG(raised_while_held)
 {
 	for (uint64_t use = 30; use <= 60; use += 5) {
-		struct rig r;
-
-		open_rig(&r, 94 * MIB, use * MIB);
-		r.c.pod.replay_mem_bytes = 64 * MIB;
-		r.c.pod.threads = r.sim.load.allocators = 4;
-		r.sim.load.anon_goal = 128 * MIB;
-		r.sim.load.anon_bps = 10 * MIB;
+		open_rig(r, 94 * MIB, use * MIB);
+		r->c.pod.replay_mem_bytes = 64 * MIB;
+		r->c.pod.threads = r->sim.load.allocators = 4;
+		sim_grow(&r->sim, 10 * MIB, 128 * MIB);
 		for (int i = 0; i < 600; i++) {
-			rig_run(&r, 100 * MS);
+			rig_run(r, 100 * MS);
 			/* The runtime lifts it with each of its updates. */
 			if (i % 7 == 0)
-				sim_write(&r.sim, KNOB_MEM_HIGH, LIMIT_MAX);
+				sim_write(&r->sim, KNOB_MEM_HIGH, LIMIT_MAX);
 		}
-		CHECK_EQ(r.sim.u.events.oom_kill, 0);
-		CHECK_EQ(r.sim.m.anon, 128 * MIB);
+		CHECK_EQ(r->sim.u.events.oom_kill, 0);
+		CHECK_EQ(r->sim.m.anon, 128 * MIB);
 	}
 }
 
@@ -487,8 +446,7 @@ static usec_t held_usec(uint64_t limit, uint32_t threads, uint32_t known)
 	r.c.pod.replay_due = true;
 	r.c.pod.threads = known;
 	r.sim.load.allocators = threads;
-	r.sim.load.anon_goal = 250 * MIB;
-	r.sim.load.anon_bps = 50 * MIB;
+	sim_grow(&r.sim, 50 * MIB, 250 * MIB);
 	begin = r.sim.now;
 	/* What cannot be held is counted before it is above the limit that may be written, once. */
 	while (r.c.mem.brake.ended == 0 && r.sim.now < begin + USEC_PER_MIN)
@@ -501,7 +459,7 @@ static usec_t held_usec(uint64_t limit, uint32_t threads, uint32_t known)
 	return r.sim.now - begin - USEC_PER_SEC;
 }
 
-static void test_threads(void)
+TEST(threads)
 {
 	/* Also where the cgroup has the limit that may be written, and is raised meanwhile. */
 	for (uint64_t limit = 64 * MIB; limit <= 300 * MIB; limit += 236 * MIB) {
@@ -521,8 +479,7 @@ static void test_probe(usec_t probe_usec, usec_t least_usec, usec_t most_usec)
 	open_rig(&r, 300 * MIB, 10 * MIB);
 	r.c.pod.replay_mem_bytes = 64 * MIB;
 	r.c.pod.probe_usec = probe_usec;
-	r.sim.load.anon_goal = 250 * MIB;
-	r.sim.load.anon_bps = 50 * MIB;
+	sim_grow(&r.sim, 50 * MIB, 250 * MIB);
 	rig_run(&r, USEC_PER_MIN);
 	CHECK_EQ(r.c.mem.brake.ended, 1);
 	CHECK(r.sim.m.stalled_usec >= least_usec);
@@ -532,29 +489,28 @@ static void test_probe(usec_t probe_usec, usec_t least_usec, usec_t most_usec)
 
 /* A late write of PID 1's headroom is corrected in the middle of growth: not to use and a margin,
  * which growth would pass before the next look. And use is read at the next pass. */
-static void test_corrected_in_growth(void)
+TEST_RIG(corrected_in_growth)
 {
-	struct rig r;
 	uint64_t use;
 
-	open_rig(&r, 200 * MIB, 100 * MIB);
-	r.sim.load.anon_goal = 900 * MIB;
-	r.t.memory.ceiling_permille = 10000;
-	r.sim.load.anon_bps = 20 * MIB;
-	rig_run(&r, 4 * USEC_PER_SEC);
-	use = r.sim.m.anon;
-	r.c.resource[RESOURCE_MEMORY].limit = mem_with_margin(&r.t.memory, use);
-	sim_write(&r.sim, KNOB_MEM_MAX, GIB);
-	rig_reassert(&r, RESOURCE_MEMORY);
-	CHECK(r.sim.u.limits.mem_max >= use + 2 * r.sim.load.anon_bps);
-	CHECK(r.sim.u.limits.mem_max < GIB);
-	memset(r.reads, 0, sizeof r.reads);
-	rig_run(&r, 100 * MS);
-	CHECK_EQ(r.reads[READ_STAT], 1);
+	open_rig(r, 200 * MIB, 100 * MIB);
+	r->sim.load.anon_goal = 900 * MIB;
+	r->t.memory.ceiling_permille = 10000;
+	r->sim.load.anon_bps = 20 * MIB;
+	rig_run(r, 4 * USEC_PER_SEC);
+	use = r->sim.m.anon;
+	r->c.resource[RESOURCE_MEMORY].limit = mem_with_margin(&r->t.memory, use);
+	sim_write(&r->sim, KNOB_MEM_MAX, GIB);
+	rig_reassert(r, RESOURCE_MEMORY);
+	CHECK(r->sim.u.limits.mem_max >= use + 2 * r->sim.load.anon_bps);
+	CHECK(r->sim.u.limits.mem_max < GIB);
+	memset(r->reads, 0, sizeof r->reads);
+	rig_run(r, 100 * MS);
+	CHECK_EQ(r->reads[READ_STAT], 1);
 }
 
 /* memory.high is not written where use is, nor over the owner's. */
-static void test_fits(void)
+TEST(fits)
 {
 	const uint64_t line =
 		round_down(64 * MIB - mem_gap(&tuning_default.memory, 64 * MIB), 4096);
@@ -580,36 +536,16 @@ static void test_fits(void)
 	}
 }
 
-int main(void)
+TEST(with_parameters)
 {
-	test_fits();
-	test_held_below_replay();
 	for (uint64_t limit = 64; limit <= 112; limit += 4)
 		test_raise_under_replay(limit * MIB);
 	test_slow_runtime(10);
 	test_slow_runtime(50);
-	test_raised_while_held();
-	test_threads();
 	/* Three failures of a probe each 10 s with a timeout of 1 s; one probe; none. */
 	test_probe(21 * USEC_PER_SEC, 20 * USEC_PER_SEC, 21 * USEC_PER_SEC);
 	test_probe(USEC_PER_SEC, 700 * MS, USEC_PER_SEC);
 	test_probe(0, 39 * USEC_PER_SEC, 40 * USEC_PER_SEC);
-	test_corrected_in_growth();
-	test_growth_from_standstill();
-	test_armed_near_limit();
 	test_refused(0, 2 * USEC_PER_SEC);
 	test_refused(USEC_PER_SEC, USEC_PER_SEC);
-	test_refused_in_growth();
-	test_owner();
-	test_failures();
-	test_adopted();
-	test_cache();
-	test_pieces();
-	test_dirty();
-	test_piece_fails();
-	test_shmem();
-	test_cost();
-	test_group_kill();
-	test_kill_after_max();
-	return check_result();
 }

@@ -8,7 +8,7 @@ static const struct tuning_memory *const tm = &tuning_default.memory;
 
 /* ---- what is measured ---- */
 
-static void test_use(void)
+TEST(use)
 {
 	struct usage u = rig_memory(100, 50, LIMIT_MAX);
 
@@ -26,7 +26,7 @@ static void test_use(void)
 }
 
 /* Each page once, in whichever counters it stands: 100 anon, 40 shmem, 30 file, 10 of sockets. */
-static void test_counted_once(void)
+TEST(counted_once)
 {
 	static const struct {
 		const char *what;
@@ -50,7 +50,7 @@ static void test_counted_once(void)
 	}
 }
 
-static void test_slope(void)
+TEST(slope)
 {
 	struct mem_law m = {0};
 	usec_t now = USEC_PER_HOUR;
@@ -77,7 +77,7 @@ static void test_slope(void)
 }
 
 /* On the fast clock the older points still reach a second back. */
-static void test_slope_fast(void)
+TEST(slope_fast)
 {
 	struct mem_law m = {0};
 	usec_t now = USEC_PER_HOUR;
@@ -107,7 +107,7 @@ static uint64_t desired_at(uint64_t use, uint64_t slope, uint64_t limit, usec_t 
 	return desired;
 }
 
-static void test_time_to_limit(void)
+TEST(time_to_limit)
 {
 	const uint64_t limit = 1000 * MIB;
 
@@ -125,7 +125,7 @@ static void test_time_to_limit(void)
 	CHECK(desired_at(UINT64_MAX - 5, UINT64_MAX / 2, LIMIT_MAX - 1, USEC_PER_DAY) > 0);
 }
 
-static void test_headroom(void)
+TEST(headroom)
 {
 	struct mem_law m = {.point = {{USEC_PER_HOUR, 100 * MIB}}, .slope_bps = 10 * MIB};
 
@@ -134,7 +134,7 @@ static void test_headroom(void)
 	CHECK(mem_headroom(tm, &m, LIMIT_MAX) == LIMIT_MAX);
 }
 
-static void test_oom_record(void)
+TEST(oom_record)
 {
 	CHECK_EQ(mem_oom_record(tm, 100 * MIB), 200 * MIB);
 	CHECK_EQ(mem_oom_record(tm, 1000 * MIB), 1200 * MIB);
@@ -144,203 +144,182 @@ static void test_oom_record(void)
 /* ---- growth in the loop ---- */
 
 /* 0 kills at 1..200 MB/s, with room for one pass and the write. */
-static void test_growth(void)
+TEST_RIG(growth)
 {
 	static const uint64_t rates[] = {1, 2, 5, 10, 20, 50, 100, 150, 200};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rates); i++) {
 		for (int fast = 0; fast < 2; fast++) {
-			struct rig r;
 			uint64_t bps = rates[i] * 1000000;
 			uint64_t goal = MIN(64 * MIB + 60 * bps, 3 * GIB);
 
-			rig_init(&r, 1000, GIB, 2);
-			r.tick_usec = fast ? 100 * MS : USEC_PER_SEC;
-			r.sim.m.anon = 64 * MIB;
-			r.sim.load.anon_goal = 64 * MIB;
-			rig_run(&r, 10 * USEC_PER_SEC);
-			r.sim.load.anon_bps = bps;
-			r.sim.load.anon_goal = goal;
-			rig_run(&r, 2 * USEC_PER_MIN);
-			CHECK_EQ(r.sim.u.events.oom_kill, 0);
-			CHECK_EQ(r.sim.m.anon, goal);
+			rig_init(r, 1000, GIB, 2);
+			r->tick_usec = fast ? 100 * MS : USEC_PER_SEC;
+			r->sim.m.anon = 64 * MIB;
+			r->sim.load.anon_goal = 64 * MIB;
+			rig_run(r, 10 * USEC_PER_SEC);
+			sim_grow(&r->sim, bps, goal);
+			rig_run(r, 2 * USEC_PER_MIN);
+			CHECK_EQ(r->sim.u.events.oom_kill, 0);
+			CHECK_EQ(r->sim.m.anon, goal);
 			/* Not more than a few seconds of growth above the need. */
-			CHECK(r.max_bytes <= MAX(GIB, goal + goal / 4 + 5 * bps));
-			CHECK(r.count[KNOB_MEM_MAX] <= 40);
+			CHECK(r->max_bytes <= MAX(GIB, goal + goal / 4 + 5 * bps));
+			CHECK(r->count[KNOB_MEM_MAX] <= 40);
 		}
 	}
 }
 
 /* A single large allocation is not a ramp: the limit does not run away. */
-static void test_one_jump(void)
+TEST_RIG(one_jump)
 {
-	struct rig r;
-
-	rig_init(&r, 1000, 200 * MIB, 2);
-	r.tick_usec = 100 * MS;
-	r.sim.m.anon = r.sim.load.anon_goal = 100 * MIB;
-	rig_run(&r, 10 * USEC_PER_SEC);
-	sim_allocate(&r.sim, 20 * MIB);
-	rig_run(&r, 10 * USEC_PER_SEC);
-	CHECK_EQ(r.sim.u.events.oom_kill, 0);
-	CHECK(r.max_bytes <= 400 * MIB);
+	rig_init(r, 1000, 200 * MIB, 2);
+	r->tick_usec = 100 * MS;
+	r->sim.m.anon = r->sim.load.anon_goal = 100 * MIB;
+	rig_run(r, 10 * USEC_PER_SEC);
+	sim_allocate(&r->sim, 20 * MIB);
+	rig_run(r, 10 * USEC_PER_SEC);
+	CHECK_EQ(r->sim.u.events.oom_kill, 0);
+	CHECK(r->max_bytes <= 400 * MIB);
 }
 
 /* tmpfs cannot be reclaimed without swap: it grows the limit as anonymous memory does. */
-static void test_tmpfs(void)
+TEST_RIG(tmpfs)
 {
-	struct rig r;
-
-	rig_init(&r, 1000, 100 * MIB, 2);
+	rig_init(r, 1000, 100 * MIB, 2);
 	for (int i = 0; i < 60; i++) {
-		r.sim.m.shmem += 2 * MIB;
-		rig_run(&r, USEC_PER_SEC);
+		r->sim.m.shmem += 2 * MIB;
+		rig_run(r, USEC_PER_SEC);
 	}
-	CHECK_EQ(r.sim.u.events.oom_kill, 0);
-	CHECK(r.sim.u.limits.mem_max >= 120 * MIB);
+	CHECK_EQ(r->sim.u.events.oom_kill, 0);
+	CHECK(r->sim.u.limits.mem_max >= 120 * MIB);
 }
 
 /* What a socket holds is beside the kernel's memory: alone, and under memory that grows. */
-static void test_sockets(void)
+TEST_RIG(sockets)
 {
 	for (int alone = 0; alone < 2; alone++) {
-		struct rig r;
-
-		rig_init(&r, 1000, 512 * MIB, 2);
-		r.sim.m.sock = alone ? 0 : 32 * MIB;
-		r.sim.m.anon = r.sim.load.anon_goal = 400 * MIB;
-		r.sim.load.anon_bps = 5 * MIB;
-		r.sim.load.anon_goal = alone ? 400 * MIB : 600 * MIB;
+		rig_init(r, 1000, 512 * MIB, 2);
+		r->sim.m.sock = alone ? 0 : 32 * MIB;
+		r->sim.m.anon = r->sim.load.anon_goal = 400 * MIB;
+		sim_grow(&r->sim, 5 * MIB, alone ? 400 * MIB : 600 * MIB);
 		for (int i = 0; i < 60; i++) {
-			r.sim.m.sock += alone ? 4 * MIB : 0;
-			rig_run(&r, USEC_PER_SEC);
+			r->sim.m.sock += alone ? 4 * MIB : 0;
+			rig_run(r, USEC_PER_SEC);
 		}
-		CHECK_EQ(r.sim.u.events.oom_kill, 0);
-		CHECK(r.sim.u.limits.mem_max > sim_unreclaimable(&r.sim));
-		CHECK(sim_unreclaimable(&r.sim) >= 632 * MIB);
+		CHECK_EQ(r->sim.u.events.oom_kill, 0);
+		CHECK(r->sim.u.limits.mem_max > sim_unreclaimable(&r->sim));
+		CHECK(sim_unreclaimable(&r->sim) >= 632 * MIB);
 	}
 }
 
 /* Locked memory leaves page cache less room, and no reason to grow. */
-static void test_locked_and_cache(void)
+TEST_RIG(locked_and_cache)
 {
 	for (int file = 0; file < 2; file++) {
-		struct rig r;
-
-		rig_init(&r, 1000, 512 * MIB, 2);
-		r.sim.m.anon = r.sim.load.anon_goal = 300 * MIB;
-		r.sim.m.locked = file ? 0 : 300 * MIB;
-		r.sim.m.locked_file = file ? 100 * MIB : 0;
-		r.sim.load.cache_bps = 40 * MIB;
-		r.sim.load.cache_set = 2 * GIB;
-		rig_run(&r, 5 * USEC_PER_MIN);
-		CHECK(r.sim.u.events.max > 0);
-		CHECK_EQ(r.sim.u.limits.mem_max, 512 * MIB);
+		rig_init(r, 1000, 512 * MIB, 2);
+		r->sim.m.anon = r->sim.load.anon_goal = 300 * MIB;
+		r->sim.m.locked = file ? 0 : 300 * MIB;
+		r->sim.m.locked_file = file ? 100 * MIB : 0;
+		r->sim.load.cache_bps = 40 * MIB;
+		r->sim.load.cache_set = 2 * GIB;
+		rig_run(r, 5 * USEC_PER_MIN);
+		CHECK(r->sim.u.events.max > 0);
+		CHECK_EQ(r->sim.u.limits.mem_max, 512 * MIB);
 	}
 }
 
 /* A reader of a 400 MiB file under 64 MiB: page cache alone never takes it beyond half again. */
-static void test_cache_reader(void)
+TEST_RIG(cache_reader)
 {
 	for (int matters = 0; matters < 2; matters++) {
-		struct rig r;
-
-		rig_init(&r, 1000, 64 * MIB, 2);
-		r.sim.m.anon = r.sim.load.anon_goal = 10 * MIB;
-		r.sim.load.cache_bps = 200 * MIB;
-		r.sim.load.cache_set = 400 * MIB;
-		r.sim.load.cache_active = 500;
-		r.sim.load.cache_matters = matters;
-		rig_run(&r, 30 * USEC_PER_MIN);
-		CHECK(r.sim.u.events.max > 1000);
-		CHECK(r.max_bytes <= 96 * MIB);
-		CHECK(matters ? r.max_bytes > 64 * MIB : r.changes == 0);
-		CHECK_EQ(r.sim.u.events.oom_kill, 0);
+		rig_init(r, 1000, 64 * MIB, 2);
+		r->sim.m.anon = r->sim.load.anon_goal = 10 * MIB;
+		r->sim.load.cache_bps = 200 * MIB;
+		r->sim.load.cache_set = 400 * MIB;
+		r->sim.load.cache_active = 500;
+		r->sim.load.cache_matters = matters;
+		rig_run(r, 30 * USEC_PER_MIN);
+		CHECK(r->sim.u.events.max > 1000);
+		CHECK(r->max_bytes <= 96 * MIB);
+		CHECK(matters ? r->max_bytes > 64 * MIB : r->changes == 0);
+		CHECK_EQ(r->sim.u.events.oom_kill, 0);
 	}
 }
 
 /* Three seconds of hurting, on either clock. */
-static void test_cache_delay(void)
+TEST_RIG(cache_delay)
 {
 	for (int fast = 0; fast < 2; fast++) {
-		struct rig r;
 		usec_t begin;
 
-		rig_init(&r, 1000, 64 * MIB, 2);
-		r.tick_usec = fast ? 100 * MS : USEC_PER_SEC;
-		r.sim.m.file = 60 * MIB;
-		r.sim.load = (struct sim_load){
+		rig_init(r, 1000, 64 * MIB, 2);
+		r->tick_usec = fast ? 100 * MS : USEC_PER_SEC;
+		r->sim.m.file = 60 * MIB;
+		r->sim.load = (struct sim_load){
 			.cache_bps = 200 * MIB, .cache_set = 400 * MIB, .cache_matters = true};
-		begin = r.sim.now;
-		while (r.changes == 0 && r.sim.now - begin < USEC_PER_MIN)
-			rig_tick(&r);
-		CHECK(r.sim.now - begin >= 3 * USEC_PER_SEC);
-		CHECK(r.sim.now - begin <= 6 * USEC_PER_SEC);
-		CHECK_EQ(r.c.resource[RESOURCE_MEMORY].last.reason, REASON_CACHE_PRESSURE);
+		begin = r->sim.now;
+		while (r->changes == 0 && r->sim.now - begin < USEC_PER_MIN)
+			rig_tick(r);
+		CHECK(r->sim.now - begin >= 3 * USEC_PER_SEC);
+		CHECK(r->sim.now - begin <= 6 * USEC_PER_SEC);
+		CHECK_EQ(r->c.resource[RESOURCE_MEMORY].last.reason, REASON_CACHE_PRESSURE);
 	}
 }
 
 /* A unit that had a memory.high of its own is stopped there, long before memory.max. */
-static void test_own_high(void)
+TEST_RIG(own_high)
 {
-	struct rig r;
-
-	rig_init(&r, 1000, 500 * MIB, 2);
-	r.sim.u.limits.mem_high = 400 * MIB;
-	r.c.original.mem_high = 400 * MIB;
-	r.sim.m.anon = r.sim.load.anon_goal = 100 * MIB;
-	rig_run(&r, 5 * USEC_PER_SEC);
-	r.sim.load.anon_bps = 20 * MIB;
-	r.sim.load.anon_goal = 900 * MIB;
-	rig_run(&r, USEC_PER_MIN);
-	CHECK_EQ(r.sim.m.anon, 900 * MIB);
-	CHECK_EQ(r.sim.m.stalled_usec, 0);
-	CHECK(r.sim.u.limits.mem_high < r.sim.u.limits.mem_max);
-	CHECK(r.sim.u.limits.mem_high >= 900 * MIB);
+	rig_init(r, 1000, 500 * MIB, 2);
+	r->sim.u.limits.mem_high = 400 * MIB;
+	r->c.original.mem_high = 400 * MIB;
+	r->sim.m.anon = r->sim.load.anon_goal = 100 * MIB;
+	rig_run(r, 5 * USEC_PER_SEC);
+	sim_grow(&r->sim, 20 * MIB, 900 * MIB);
+	rig_run(r, USEC_PER_MIN);
+	CHECK_EQ(r->sim.m.anon, 900 * MIB);
+	CHECK_EQ(r->sim.m.stalled_usec, 0);
+	CHECK(r->sim.u.limits.mem_high < r->sim.u.limits.mem_max);
+	CHECK(r->sim.u.limits.mem_high >= 900 * MIB);
 }
 
 /* ---- OOM kills ---- */
 
 /* A jump larger than any slope can foresee, again and again: each kill asks for the use at the
  * kill, and many kills at one limit ask for the same. */
-static void test_oom(void)
+TEST_RIG(oom)
 {
-	struct rig r;
-
-	rig_init(&r, 1000, 200 * MIB, 2);
-	r.sim.m.anon = r.sim.load.anon_goal = 50 * MIB;
-	rig_run(&r, 5 * USEC_PER_SEC);
+	rig_init(r, 1000, 200 * MIB, 2);
+	r->sim.m.anon = r->sim.load.anon_goal = 50 * MIB;
+	rig_run(r, 5 * USEC_PER_SEC);
 	for (int i = 0; i < 5; i++)
-		sim_allocate(&r.sim, 300 * MIB);
-	CHECK_EQ(r.sim.u.events.oom_kill, 5);
-	r.sim.load.anon_goal = 0;
-	rig_run(&r, 3 * USEC_PER_SEC);
-	CHECK_EQ(r.sim.u.limits.mem_max, 300 * MIB);
-	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].counters.oom_kills, 5);
-	CHECK_EQ(r.c.history.window_oom, 300 * MIB);
-	rig_run(&r, USEC_PER_MIN);
-	CHECK_EQ(r.sim.u.limits.mem_max, 300 * MIB);
-	CHECK_EQ(r.count[KNOB_MEM_MAX], 1);
+		sim_allocate(&r->sim, 300 * MIB);
+	CHECK_EQ(r->sim.u.events.oom_kill, 5);
+	r->sim.load.anon_goal = 0;
+	rig_run(r, 3 * USEC_PER_SEC);
+	CHECK_EQ(r->sim.u.limits.mem_max, 300 * MIB);
+	CHECK_EQ(r->c.resource[RESOURCE_MEMORY].counters.oom_kills, 5);
+	CHECK_EQ(r->c.history.window_oom, 300 * MIB);
+	rig_run(r, USEC_PER_MIN);
+	CHECK_EQ(r->sim.u.limits.mem_max, 300 * MIB);
+	CHECK_EQ(r->count[KNOB_MEM_MAX], 1);
 }
 
 /* The kill came from further up (the node, a parent): the limit was not the reason. */
-static void test_oom_elsewhere(void)
+TEST_RIG(oom_elsewhere)
 {
-	struct rig r;
-
-	rig_init(&r, 1000, GIB, 2);
-	r.sim.m.anon = r.sim.load.anon_goal = 50 * MIB;
-	rig_run(&r, 5 * USEC_PER_SEC);
-	r.sim.u.events.oom_kill++;
-	rig_run(&r, 5 * USEC_PER_SEC);
-	CHECK_EQ(r.changes, 0);
-	CHECK_EQ(r.c.history.window_oom, 0);
-	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].counters.oom_kills, 1);
+	rig_init(r, 1000, GIB, 2);
+	r->sim.m.anon = r->sim.load.anon_goal = 50 * MIB;
+	rig_run(r, 5 * USEC_PER_SEC);
+	r->sim.u.events.oom_kill++;
+	rig_run(r, 5 * USEC_PER_SEC);
+	CHECK_EQ(r->changes, 0);
+	CHECK_EQ(r->c.history.window_oom, 0);
+	CHECK_EQ(r->c.resource[RESOURCE_MEMORY].counters.oom_kills, 1);
 	/* The pod is the sum of its containers: as if it had been the container's. */
-	control_limit_full(&r.c, r.sim.now);
-	r.sim.u.events.oom_kill++;
-	rig_run(&r, 5 * USEC_PER_SEC);
-	CHECK(r.c.history.window_oom > GIB);
+	control_limit_full(&r->c, r->sim.now);
+	r->sim.u.events.oom_kill++;
+	rig_run(r, 5 * USEC_PER_SEC);
+	CHECK(r->c.history.window_oom > GIB);
 }
 
 static bool gone(struct rig *, const struct change *, int *ret)
@@ -350,94 +329,63 @@ static bool gone(struct rig *, const struct change *, int *ret)
 }
 
 /* The cgroup was gone before the raise: the successor starts with it. */
-static void test_oom_successor(void)
+TEST_RIG(oom_successor)
 {
-	struct rig r;
-
-	rig_init(&r, 1000, 200 * MIB, 2);
-	r.sim.m.anon = r.sim.load.anon_goal = 50 * MIB;
-	rig_run(&r, 5 * USEC_PER_SEC);
-	sim_allocate(&r.sim, 200 * MIB);
-	r.sim.load.anon_goal = 0;
-	r.interfere = gone;
-	rig_tick(&r);
-	CHECK_EQ(r.changes, 0);
-	r.interfere = NULL;
-	rig_restart(&r);
-	rig_tick(&r);
-	CHECK_EQ(r.sim.u.limits.mem_max, 300 * MIB);
-	rig_run(&r, USEC_PER_MIN);
-	CHECK_EQ(r.count[KNOB_MEM_MAX], 1);
+	rig_init(r, 1000, 200 * MIB, 2);
+	r->sim.m.anon = r->sim.load.anon_goal = 50 * MIB;
+	rig_run(r, 5 * USEC_PER_SEC);
+	sim_allocate(&r->sim, 200 * MIB);
+	r->sim.load.anon_goal = 0;
+	r->interfere = gone;
+	rig_tick(r);
+	CHECK_EQ(r->changes, 0);
+	r->interfere = NULL;
+	rig_restart(r);
+	rig_tick(r);
+	CHECK_EQ(r->sim.u.limits.mem_max, 300 * MIB);
+	rig_run(r, USEC_PER_MIN);
+	CHECK_EQ(r->count[KNOB_MEM_MAX], 1);
 }
 
 /* What a kill asks for goes no further than the ceiling, nor for the successor; history knows it.
  */
-static void test_oom_ceiling(void)
+TEST_RIG(oom_ceiling)
 {
-	struct rig r;
-
-	rig_init(&r, 1000, 200 * MIB, 2);
-	r.c.rule.mem_bytes.max = 240 * MIB;
-	r.sim.m.anon = r.sim.load.anon_goal = 50 * MIB;
-	rig_run(&r, 5 * USEC_PER_SEC);
-	sim_allocate(&r.sim, 300 * MIB);
-	r.sim.load.anon_goal = 0;
-	rig_run(&r, 3 * USEC_PER_SEC);
-	CHECK_EQ(r.sim.u.events.oom_kill, 1);
-	CHECK_EQ(r.sim.u.limits.mem_max, 240 * MIB);
-	CHECK_EQ(r.c.history.window_oom, 300 * MIB);
-	rig_restart(&r);
-	rig_run(&r, 3 * USEC_PER_SEC);
+	rig_init(r, 1000, 200 * MIB, 2);
+	r->c.rule.mem_bytes.max = 240 * MIB;
+	r->sim.m.anon = r->sim.load.anon_goal = 50 * MIB;
+	rig_run(r, 5 * USEC_PER_SEC);
+	sim_allocate(&r->sim, 300 * MIB);
+	r->sim.load.anon_goal = 0;
+	rig_run(r, 3 * USEC_PER_SEC);
+	CHECK_EQ(r->sim.u.events.oom_kill, 1);
+	CHECK_EQ(r->sim.u.limits.mem_max, 240 * MIB);
+	CHECK_EQ(r->c.history.window_oom, 300 * MIB);
+	rig_restart(r);
+	rig_run(r, 3 * USEC_PER_SEC);
 	/* One kill after the other at that limit says the same each time. */
 	for (int i = 0; i < 5; i++) {
-		r.sim.m.anon = 50 * MIB;
-		sim_allocate(&r.sim, 300 * MIB);
-		rig_run(&r, 3 * USEC_PER_SEC);
+		r->sim.m.anon = 50 * MIB;
+		sim_allocate(&r->sim, 300 * MIB);
+		rig_run(r, 3 * USEC_PER_SEC);
 	}
-	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].counters.oom_kills, 6);
-	CHECK_EQ(r.c.history.window_oom, 340 * MIB);
-	CHECK_EQ(r.max_bytes, 240 * MIB);
+	CHECK_EQ(r->c.resource[RESOURCE_MEMORY].counters.oom_kills, 6);
+	CHECK_EQ(r->c.history.window_oom, 340 * MIB);
+	CHECK_EQ(r->max_bytes, 240 * MIB);
 }
 
 /* Three processes of one container, ended one by one between two passes: three kills, one record.
  */
-static void test_oom_processes(void)
+TEST_RIG(oom_processes)
 {
-	struct rig r;
-
-	rig_init(&r, 1000, 200 * MIB, 2);
-	r.sim.m.anon = r.sim.load.anon_goal = 50 * MIB;
-	rig_run(&r, 5 * USEC_PER_SEC);
-	r.sim.u.events.max += 40;
-	r.sim.u.events.oom_kill += 3;
-	rig_run(&r, 3 * USEC_PER_SEC);
-	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].counters.oom_kills, 3);
-	CHECK_EQ(r.c.history.window_oom, 300 * MIB);
-	CHECK_EQ(r.sim.u.limits.mem_max, 300 * MIB);
-	CHECK_EQ(r.count[KNOB_MEM_MAX], 1);
-}
-
-int main(void)
-{
-	test_use();
-	test_counted_once();
-	test_slope();
-	test_slope_fast();
-	test_time_to_limit();
-	test_headroom();
-	test_oom_record();
-	test_growth();
-	test_one_jump();
-	test_tmpfs();
-	test_sockets();
-	test_locked_and_cache();
-	test_cache_reader();
-	test_cache_delay();
-	test_own_high();
-	test_oom();
-	test_oom_elsewhere();
-	test_oom_successor();
-	test_oom_ceiling();
-	test_oom_processes();
-	return check_result();
+	rig_init(r, 1000, 200 * MIB, 2);
+	r->sim.m.anon = r->sim.load.anon_goal = 50 * MIB;
+	rig_run(r, 5 * USEC_PER_SEC);
+	r->sim.u.events.max += 40;
+	r->sim.u.events.oom_kill += 3;
+	rig_run(r, 3 * USEC_PER_SEC);
+	CHECK_EQ(r->c.resource[RESOURCE_MEMORY].counters.oom_kills, 3);
+	CHECK_EQ(r->c.history.window_oom, 300 * MIB);
+	CHECK_EQ(r->sim.u.limits.mem_max, 300 * MIB);
+	CHECK_EQ(r->count[KNOB_MEM_MAX], 1);
 }

@@ -15,7 +15,7 @@ static enum blocked_reason shrink(struct mem_law *m, const struct mem_shrink_inp
 	return mem_shrink_next(&tuning_default, m, in, ret_to, ret_next);
 }
 
-static void test_shrink_conditions(void)
+TEST(shrink_conditions)
 {
 	const usec_t start = USEC_PER_HOUR;
 	struct mem_law m = {0};
@@ -118,7 +118,7 @@ static struct mem_step lead(struct trial *t)
 	return pass(t);
 }
 
-static void test_trial_passes(void)
+TEST(trial_passes)
 {
 	struct trial t;
 	struct mem_step s;
@@ -142,7 +142,7 @@ static void test_trial_passes(void)
 	CHECK_EQ(t.m.floor.value, 0);
 }
 
-static void test_trial_reclaims(void)
+TEST(trial_reclaims)
 {
 	struct trial t;
 	struct mem_step s;
@@ -166,7 +166,7 @@ static void test_trial_reclaims(void)
 
 /* Reclaim makes no progress, since the cache is read again at once: with little left to reclaim the
  * trial goes on with memory.high, with much left it is undone. */
-static void test_trial_no_progress(void)
+TEST(trial_no_progress)
 {
 	for (int much = 0; much < 2; much++) {
 		struct trial t;
@@ -205,7 +205,7 @@ static void hurt(struct trial *t, enum hurt how)
 	}
 }
 
-static void test_trial_undone(void)
+TEST(trial_undone)
 {
 	for (enum hurt how = 0; how < HURT_COUNT; how++) {
 		for (int max = 0; max < 2; max++) {
@@ -236,7 +236,7 @@ static void test_trial_undone(void)
 }
 
 /* Stall below 10 ms, refaults as before, pressure as before: no reason. */
-static void test_trial_noise(void)
+TEST(trial_noise)
 {
 	struct trial t;
 
@@ -262,7 +262,7 @@ static void test_trial_noise(void)
 	}
 }
 
-static void test_back_off(void)
+TEST(back_off)
 {
 	struct mem_law m = {0};
 	usec_t now = USEC_PER_HOUR, expected = 2 * USEC_PER_MIN;
@@ -296,54 +296,36 @@ static void watch_lowering(struct rig *r, const struct change *c)
 	lowered_at = r->sim.now;
 }
 
-static void test_oversized(void)
+TEST_RIG(oversized)
 {
-	struct rig r;
-
-	rig_init(&r, 1000, 2 * GIB, 2);
-	rig_fill_history(&r, 100, 300 * MIB, USEC_PER_DAY);
-	r.sim.m.anon = r.sim.load.anon_goal = 300 * MIB;
-	r.sim.m.file = 1500 * MIB; /* read once and left lying */
-	r.before = watch_lowering;
+	rig_init(r, 1000, 2 * GIB, 2);
+	rig_fill_history(r, 100, 300 * MIB, USEC_PER_DAY);
+	r->sim.m.anon = r->sim.load.anon_goal = 300 * MIB;
+	r->sim.m.file = 1500 * MIB; /* read once and left lying */
+	r->before = watch_lowering;
 	lowered_at = 0;
-	rig_run(&r, 2 * USEC_PER_HOUR);
-	CHECK_EQ(r.sim.u.events.oom_kill, 0);
-	CHECK(r.sim.u.limits.mem_max <= 420 * MIB);
-	CHECK(r.sim.u.limits.mem_high == LIMIT_MAX);
-	CHECK(r.sim.m.file + r.sim.m.anon <= r.sim.u.limits.mem_max);
-	CHECK_EQ(r.c.resource[RESOURCE_MEMORY].counters.undos, 0);
+	rig_run(r, 2 * USEC_PER_HOUR);
+	CHECK_EQ(r->sim.u.events.oom_kill, 0);
+	CHECK(r->sim.u.limits.mem_max <= 420 * MIB);
+	CHECK(r->sim.u.limits.mem_high == LIMIT_MAX);
+	CHECK(r->sim.m.file + r->sim.m.anon <= r->sim.u.limits.mem_max);
+	CHECK_EQ(r->c.resource[RESOURCE_MEMORY].counters.undos, 0);
 }
 
 /* Cache that is needed: the trial notices, backs off longer and longer, and the limit stays. */
-static void test_needed_cache(void)
+TEST_RIG(needed_cache)
 {
-	struct rig r;
-
-	rig_init(&r, 1000, 600 * MIB, 2);
-	rig_fill_history(&r, 100, 100 * MIB, USEC_PER_DAY);
-	r.sim.m.anon = r.sim.load.anon_goal = 100 * MIB;
-	r.sim.load.cache_bps = 100 * MIB;
-	r.sim.load.cache_set = 450 * MIB;
-	r.sim.load.cache_matters = true;
-	rig_run(&r, 12 * USEC_PER_HOUR);
-	CHECK_EQ(r.sim.u.events.oom_kill, 0);
-	CHECK(r.sim.u.limits.mem_max >= 540 * MIB);
-	CHECK(r.c.mem.backoff_usec >= USEC_PER_HOUR);
+	rig_init(r, 1000, 600 * MIB, 2);
+	rig_fill_history(r, 100, 100 * MIB, USEC_PER_DAY);
+	r->sim.m.anon = r->sim.load.anon_goal = 100 * MIB;
+	r->sim.load.cache_bps = 100 * MIB;
+	r->sim.load.cache_set = 450 * MIB;
+	r->sim.load.cache_matters = true;
+	rig_run(r, 12 * USEC_PER_HOUR);
+	CHECK_EQ(r->sim.u.events.oom_kill, 0);
+	CHECK(r->sim.u.limits.mem_max >= 540 * MIB);
+	CHECK(r->c.mem.backoff_usec >= USEC_PER_HOUR);
 	/* Stalls of the trials together: below a thousandth of the time. */
-	CHECK(r.sim.m.stalled_usec <= 12 * USEC_PER_HOUR / 1000);
-	CHECK(r.sim.u.limits.mem_high == LIMIT_MAX);
-}
-
-int main(void)
-{
-	test_shrink_conditions();
-	test_trial_passes();
-	test_trial_reclaims();
-	test_trial_no_progress();
-	test_trial_undone();
-	test_trial_noise();
-	test_back_off();
-	test_oversized();
-	test_needed_cache();
-	return check_result();
+	CHECK(r->sim.m.stalled_usec <= 12 * USEC_PER_HOUR / 1000);
+	CHECK(r->sim.u.limits.mem_high == LIMIT_MAX);
 }

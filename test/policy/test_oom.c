@@ -5,11 +5,6 @@
 #include "test/check.h"
 #include "test/policy/node.h"
 
-static struct control_resource *mem(struct rig *r)
-{
-	return &r->c.resource[RESOURCE_MEMORY];
-}
-
 /* 100 MiB in use and as much page cache, of which the last pass knows; held: 512 MiB. */
 static void begin(struct rig *r, uint64_t use)
 {
@@ -44,7 +39,7 @@ static uint64_t use_of_kill(struct rig *r, uint64_t to, usec_t ago, bool pod)
 	return r->c.kill.use;
 }
 
-static void test_use_at_the_kill(void)
+TEST(use_at_the_kill)
 {
 	static const struct {
 		uint64_t use, to;
@@ -73,7 +68,7 @@ static void test_use_at_the_kill(void)
 }
 
 /* It grew since the last pass: no less than what was written, no more than was ever charged. */
-static void test_between_write_and_peak(void)
+TEST(between_write_and_peak)
 {
 	struct usage before = {.have = USAGE_MEM_EVENTS}, now = before;
 	struct plan none = {0};
@@ -96,7 +91,7 @@ static void test_between_write_and_peak(void)
 }
 
 /* A reading of memory alone comes between the kill and the reading of memory.events. */
-static void test_freed_before_it_is_counted(void)
+TEST(freed_before_it_is_counted)
 {
 	struct plan none = {0};
 	struct usage u;
@@ -122,7 +117,7 @@ static void test_freed_before_it_is_counted(void)
 }
 
 /* A second later the limit that stands is the one that killed, and it was full. */
-static void test_too_long_ago(void)
+TEST(too_long_ago)
 {
 	struct rig r;
 
@@ -137,7 +132,7 @@ static void test_too_long_ago(void)
 }
 
 /* What systemd wrote a moment ago stands in the file, and was full. */
-static void test_at_an_unclassified_limit(void)
+TEST(at_an_unclassified_limit)
 {
 	struct rig r;
 
@@ -150,7 +145,7 @@ static void test_at_an_unclassified_limit(void)
 }
 
 /* The successor has what the kill asks for, once; not less than the original, nor than history. */
-static void test_successor(void)
+TEST(successor)
 {
 	static const struct {
 		uint64_t original, candidate, want;
@@ -191,8 +186,7 @@ static void test_successor(void)
 static void grow_often(struct rig *r, uint64_t own_max)
 {
 	r->c.rule.mem_bytes.max = own_max;
-	r->sim.load.anon_bps = 20 * MIB;
-	r->sim.load.anon_goal = GIB;
+	sim_grow(&r->sim, 20 * MIB, GIB);
 	r->wakes = true;
 }
 
@@ -205,7 +199,7 @@ static uint32_t counted(struct rig *r, uint64_t kills)
 
 /* Counts for mode InPlaceOrRecreate: another node could give more. The ceiling, configured or 4 x
  * the original, is the same there. */
-static void test_ceiling_kills(void)
+TEST(ceiling_kills)
 {
 	static struct node n;
 	struct rig r;
@@ -226,16 +220,4 @@ static void test_ceiling_kills(void)
 	begin(&r, 100 * MIB);
 	use_of_kill(&r, 64 * MIB, 0, false);
 	CHECK_EQ(control_ceiling_kills(&r.c, r.sim.now), 0);
-}
-
-int main(void)
-{
-	test_use_at_the_kill();
-	test_between_write_and_peak();
-	test_freed_before_it_is_counted();
-	test_too_long_ago();
-	test_at_an_unclassified_limit();
-	test_successor();
-	test_ceiling_kills();
-	return check_result();
 }

@@ -82,7 +82,7 @@ static void check_algorithm(enum algorithm a)
 
 /* A member that policy_rule_equal() does not compare would keep a changed rule from taking effect.
  * Each byte that is not padding is changed, in a bit that every type may have. */
-static void check_equal(void)
+TEST(check_equal)
 {
 #if __has_builtin(__builtin_clear_padding)
 	struct policy_rule used, a = {.mode = MODE_OFF}, b;
@@ -101,10 +101,8 @@ static void check_equal(void)
 #endif
 }
 
-int main(void)
+TEST(with_parameters)
 {
-	check_equal();
 	check_algorithm(ALGORITHM_DEFAULT);
 	check_algorithm(ALGORITHM_VPA);
-	return check_result();
 }

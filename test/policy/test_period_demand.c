@@ -2,7 +2,6 @@
 /* The distribution of demand over single periods. */
 #include "policy/history/demand.h"
 #include "test/check.h"
-#include <stdbool.h>
 
 #define HALF_LIFE USEC_PER_HOUR
 #define PPM       1000000u
@@ -13,7 +12,7 @@ static bool near(uint64_t got, uint64_t want)
 	return got + want / 8 + 1 >= want && got <= want + want / 7 + 1;
 }
 
-static void test_empty(void)
+TEST(empty)
 {
 	struct period_demand d = {0};
 
@@ -23,7 +22,7 @@ static void test_empty(void)
 }
 
 /* Every value from a millicore to a thousand cores is found again. */
-static void test_values(void)
+TEST(values)
 {
 	for (uint64_t milli = 1; milli < 1000000; milli += 1 + milli / 20) {
 		struct period_demand d = {0};
@@ -37,7 +36,7 @@ static void test_values(void)
 }
 
 /* One period in a hundred wants ten times as much. */
-static void test_share(void)
+TEST(share)
 {
 	struct period_demand d = {0};
 	uint64_t last = UINT64_MAX;
@@ -57,7 +56,7 @@ static void test_share(void)
 }
 
 /* What is a half life old weighs half, over years too. */
-static void test_decay(void)
+TEST(decay)
 {
 	struct period_demand d = {0};
 	usec_t now = USEC_PER_HOUR;
@@ -73,13 +72,4 @@ static void test_decay(void)
 	/* The clock is monotonic; a time before the last one counts as now. */
 	period_demand_add(&d, 5000, 10, HALF_LIFE, 1);
 	CHECK(period_demand_limit(&d, 0) >= 100);
-}
-
-int main(void)
-{
-	test_empty();
-	test_values();
-	test_share();
-	test_decay();
-	return check_result();
 }

@@ -26,7 +26,7 @@ static uint64_t cpu_target(const struct prior *p)
 	return p->of.resource[RESOURCE_CPU].target;
 }
 
-static void test_possible(void)
+TEST(possible)
 {
 	struct recommendation r = pod(100, 0, 5);
 
@@ -48,7 +48,7 @@ static void test_possible(void)
 	CHECK(!prior_is_possible(&r));
 }
 
-static void test_merge(void)
+TEST(merge)
 {
 	struct recommendation pods[PRIOR_PODS_MAX];
 	struct prior p;
@@ -93,7 +93,7 @@ static void test_merge(void)
 }
 
 /* From full weight to none. */
-static void test_fades(void)
+TEST(fades)
 {
 	struct recommendation known = pod(1000, GIB, 1000), own = pod(100, 0, 0), got;
 	struct prior p;
@@ -142,123 +142,119 @@ static void begin(struct rig *r, enum mode mode)
 }
 
 /* Mode Initial waits for what is known of other pods, and then sizes by that, once. */
-static void test_initial(void)
+TEST_RIG(initial)
 {
 	struct recommendation known = pod(100, 100 * MIB, 500);
 	struct prior prior;
-	struct rig r;
 
 	prior_merge(&known, 1, &prior);
-	begin(&r, MODE_INITIAL);
-	control_await_facts(&r.c, r.sim.now + 30 * USEC_PER_SEC);
-	rig_run(&r, 20 * USEC_PER_SEC);
-	CHECK(!r.c.initial_done);
-	control_set_prior(&r.c, &prior);
-	rig_run(&r, 20 * USEC_PER_SEC);
-	CHECK(r.c.initial_done);
+	begin(r, MODE_INITIAL);
+	control_await_facts(&r->c, r->sim.now + 30 * USEC_PER_SEC);
+	rig_run(r, 20 * USEC_PER_SEC);
+	CHECK(!r->c.initial_done);
+	control_set_prior(&r->c, &prior);
+	rig_run(r, 20 * USEC_PER_SEC);
+	CHECK(r->c.initial_done);
 	/* The half that is not known is held up by the original. */
-	CHECK_EQ(r.c.resource[RESOURCE_CPU].limit, 1000);
-	CHECK_EQ(control_request(&r.c, RESOURCE_CPU), 100);
-	CHECK_EQ(control_request(&r.c, RESOURCE_MEMORY), 100 * MIB);
-	CHECK_EQ(control_request_since(&r.c, RESOURCE_CPU, r.sim.now), 0);
+	CHECK_EQ(r->c.resource[RESOURCE_CPU].limit, 1000);
+	CHECK_EQ(control_request(&r->c, RESOURCE_CPU), 100);
+	CHECK_EQ(control_request(&r->c, RESOURCE_MEMORY), 100 * MIB);
+	CHECK_EQ(control_request_since(&r->c, RESOURCE_CPU, r->sim.now), 0);
 	/* Likewise where a little is known, from a pod that started here a moment ago. */
-	begin(&r, MODE_AUTO);
-	rig_run(&r, USEC_PER_HOUR);
-	CHECK(r.c.own.confidence_permille[RESOURCE_CPU] > 0);
-	r.c.rule.mode = MODE_INITIAL;
-	r.c.initial_done = false;
-	control_await_facts(&r.c, r.sim.now + 30 * USEC_PER_SEC);
-	rig_run(&r, 20 * USEC_PER_SEC);
-	CHECK(!r.c.initial_done);
-	control_set_prior(&r.c, &prior);
-	rig_run(&r, 20 * USEC_PER_SEC);
-	CHECK(r.c.initial_done);
+	begin(r, MODE_AUTO);
+	rig_run(r, USEC_PER_HOUR);
+	CHECK(r->c.own.confidence_permille[RESOURCE_CPU] > 0);
+	r->c.rule.mode = MODE_INITIAL;
+	r->c.initial_done = false;
+	control_await_facts(&r->c, r->sim.now + 30 * USEC_PER_SEC);
+	rig_run(r, 20 * USEC_PER_SEC);
+	CHECK(!r->c.initial_done);
+	control_set_prior(&r->c, &prior);
+	rig_run(r, 20 * USEC_PER_SEC);
+	CHECK(r->c.initial_done);
 	/* No answer: it waits no longer than that. */
-	begin(&r, MODE_INITIAL);
-	control_await_facts(&r.c, r.sim.now + 30 * USEC_PER_SEC);
-	rig_run(&r, 29 * USEC_PER_SEC);
-	CHECK(!r.c.initial_done);
-	rig_run(&r, 20 * USEC_PER_SEC);
-	CHECK(r.c.initial_done);
+	begin(r, MODE_INITIAL);
+	control_await_facts(&r->c, r->sim.now + 30 * USEC_PER_SEC);
+	rig_run(r, 29 * USEC_PER_SEC);
+	CHECK(!r->c.initial_done);
+	rig_run(r, 20 * USEC_PER_SEC);
+	CHECK(r->c.initial_done);
 	/* Nothing is known: at once. */
-	begin(&r, MODE_INITIAL);
-	control_await_facts(&r.c, r.sim.now + 30 * USEC_PER_SEC);
-	control_set_prior(&r.c, &(struct prior){0});
-	rig_run(&r, 11 * USEC_PER_SEC);
-	CHECK(r.c.initial_done);
+	begin(r, MODE_INITIAL);
+	control_await_facts(&r->c, r->sim.now + 30 * USEC_PER_SEC);
+	control_set_prior(&r->c, &(struct prior){0});
+	rig_run(r, 11 * USEC_PER_SEC);
+	CHECK(r->c.initial_done);
 }
 
 /* Limits are sized by what is known of others before a request is sent beside them. */
-static void test_birth_limit(void)
+TEST_RIG(birth_limit)
 {
 	struct recommendation known = pod(1500, 100 * MIB, 500);
 	struct prior prior;
-	struct rig r;
 
 	prior_merge(&known, 1, &prior);
-	begin(&r, MODE_AUTO);
-	control_set_life(&r.c, &(struct startup_life){.started_at = r.sim.now});
-	rig_run(&r, 10 * USEC_PER_SEC);
-	control_set_prior(&r.c, &prior);
-	for (int i = 0; i < 12 && control_request(&r.c, RESOURCE_CPU) == 0; i++)
-		rig_run(&r, USEC_PER_SEC);
-	CHECK(sim_milli(&r.sim) >= 1425);
-	CHECK(control_request(&r.c, RESOURCE_CPU) >= 1425);
+	begin(r, MODE_AUTO);
+	control_set_life(&r->c, &(struct startup_life){.started_at = r->sim.now});
+	rig_run(r, 10 * USEC_PER_SEC);
+	control_set_prior(&r->c, &prior);
+	for (int i = 0; i < 12 && control_request(&r->c, RESOURCE_CPU) == 0; i++)
+		rig_run(r, USEC_PER_SEC);
+	CHECK(sim_milli(&r->sim) >= 1425);
+	CHECK(control_request(&r->c, RESOURCE_CPU) >= 1425);
 }
 
 /* With little confidence the upper bound is many times the target: none is shown above what there
  * is and may be. */
-static void test_upper_bound(void)
+TEST_RIG(upper_bound)
 {
 	struct recommendation known = pod(100, 100 * MIB, 1);
-	struct rig r;
 
 	known.resource[RESOURCE_CPU].upper = 57960;
 	known.resource[RESOURCE_MEMORY].upper = 57960 * MIB;
-	begin(&r, MODE_AUTO);
-	control_bound_upper(&r.c, (const uint64_t[]){2000, 4 * GIB}, &known);
+	begin(r, MODE_AUTO);
+	control_bound_upper(&r->c, (const uint64_t[]){2000, 4 * GIB}, &known);
 	CHECK_EQ(known.resource[RESOURCE_CPU].upper, 2000);
 	CHECK_EQ(known.resource[RESOURCE_MEMORY].upper, 4 * GIB);
-	r.c.rule.cpu_milli.max = 700;
-	control_bound_upper(&r.c, (const uint64_t[]){2000, 0}, &known);
+	r->c.rule.cpu_milli.max = 700;
+	control_bound_upper(&r->c, (const uint64_t[]){2000, 0}, &known);
 	CHECK_EQ(known.resource[RESOURCE_CPU].upper, 700);
 	CHECK_EQ(known.resource[RESOURCE_MEMORY].upper, 4 * GIB);
-	r.c.rule.cpu_milli.max = 50;
-	control_bound_upper(&r.c, (const uint64_t[]){0, 0}, &known);
+	r->c.rule.cpu_milli.max = 50;
+	control_bound_upper(&r->c, (const uint64_t[]){0, 0}, &known);
 	CHECK_EQ(known.resource[RESOURCE_CPU].upper, known.resource[RESOURCE_CPU].target);
 	CHECK(prior_is_possible(&known));
 }
 
 /* The request of a new container does not wait if it is known from others. */
-static void test_birth(void)
+TEST_RIG(birth)
 {
 	struct recommendation known = pod(100, 100 * MIB, 500);
 	struct startup_life life;
 	struct prior prior;
-	struct rig r;
 
 	prior_merge(&known, 1, &prior);
-	begin(&r, MODE_AUTO);
-	life = (struct startup_life){.started_at = r.sim.now};
-	control_set_life(&r.c, &life);
-	rig_run(&r, 10 * USEC_PER_SEC);
-	CHECK(control_request_since(&r.c, RESOURCE_CPU, r.sim.now) != 0);
-	control_set_prior(&r.c, &prior);
+	begin(r, MODE_AUTO);
+	life = (struct startup_life){.started_at = r->sim.now};
+	control_set_life(&r->c, &life);
+	rig_run(r, 10 * USEC_PER_SEC);
+	CHECK(control_request_since(&r->c, RESOURCE_CPU, r->sim.now) != 0);
+	control_set_prior(&r->c, &prior);
 	/* What goes to the API server at once is theirs, not what the first samples showed; and
 	 * not before the limits are sized, which would cut it. */
-	CHECK_EQ(control_request_since(&r.c, RESOURCE_MEMORY, r.sim.now), 0);
-	CHECK_EQ(control_request(&r.c, RESOURCE_CPU), 0);
-	CHECK_EQ(control_request(&r.c, RESOURCE_MEMORY), 0);
-	rig_run(&r, 20 * USEC_PER_SEC);
-	CHECK_EQ(control_request_since(&r.c, RESOURCE_CPU, r.sim.now), 0);
-	CHECK(control_request(&r.c, RESOURCE_CPU) >= 95);
-	CHECK(control_request(&r.c, RESOURCE_CPU) <= 105);
+	CHECK_EQ(control_request_since(&r->c, RESOURCE_MEMORY, r->sim.now), 0);
+	CHECK_EQ(control_request(&r->c, RESOURCE_CPU), 0);
+	CHECK_EQ(control_request(&r->c, RESOURCE_MEMORY), 0);
+	rig_run(r, 20 * USEC_PER_SEC);
+	CHECK_EQ(control_request_since(&r->c, RESOURCE_CPU, r->sim.now), 0);
+	CHECK(control_request(&r->c, RESOURCE_CPU) >= 95);
+	CHECK(control_request(&r->c, RESOURCE_CPU) <= 105);
 	/* Later on it waits as any other. */
-	rig_run(&r, 10 * USEC_PER_MIN);
-	CHECK(control_request_since(&r.c, RESOURCE_CPU, r.sim.now) != 0);
+	rig_run(r, 10 * USEC_PER_MIN);
+	CHECK(control_request_since(&r->c, RESOURCE_CPU, r->sim.now) != 0);
 	/* What is published is its own alone. */
-	CHECK(r.c.own.resource[RESOURCE_MEMORY].target < 80 * MIB);
-	CHECK(r.c.recommendation.resource[RESOURCE_MEMORY].target > 90 * MIB);
+	CHECK(r->c.own.resource[RESOURCE_MEMORY].target < 80 * MIB);
+	CHECK(r->c.recommendation.resource[RESOURCE_MEMORY].target > 90 * MIB);
 }
 
 /* Days of CPU, and nothing of memory. */
@@ -274,29 +270,26 @@ static void fill_cpu(struct rig *r)
 
 /* No memory limit falls before there is a day of history of memory, whatever is known of CPU: on
  * this node or, of a workload, on others. */
-static void test_memory_for_itself(void)
+TEST_RIG(memory_for_itself)
 {
-	struct rig r;
-
-	begin(&r, MODE_AUTO);
-	fill_cpu(&r);
-	rig_run(&r, 2 * USEC_PER_HOUR);
-	CHECK(r.c.kernel.mem_max == 2 * GIB);
-	CHECK(sim_milli(&r.sim) < 1000);
-	rig_run(&r, 22 * USEC_PER_HOUR + 30 * USEC_PER_MIN);
-	CHECK(r.c.kernel.mem_max < 2 * GIB);
-	begin(&r, MODE_INITIAL);
-	fill_cpu(&r);
-	rig_run(&r, 11 * USEC_PER_SEC);
-	CHECK(r.c.initial_done);
-	CHECK(r.c.kernel.mem_max >= 2 * GIB * 99 / 100);
+	begin(r, MODE_AUTO);
+	fill_cpu(r);
+	rig_run(r, 2 * USEC_PER_HOUR);
+	CHECK(r->c.kernel.mem_max == 2 * GIB);
+	CHECK(sim_milli(&r->sim) < 1000);
+	rig_run(r, 22 * USEC_PER_HOUR + 30 * USEC_PER_MIN);
+	CHECK(r->c.kernel.mem_max < 2 * GIB);
+	begin(r, MODE_INITIAL);
+	fill_cpu(r);
+	rig_run(r, 11 * USEC_PER_SEC);
+	CHECK(r->c.initial_done);
+	CHECK(r->c.kernel.mem_max >= 2 * GIB * 99 / 100);
 }
 
-static void test_memory_of_kin(void)
+TEST_RIG(memory_of_kin)
 {
 	struct recommendation known[2] = {pod(100, 100 * MIB, 1000), pod(0, 900 * MIB, 200)};
 	struct prior prior;
-	struct rig r;
 
 	known[0].confidence_permille[RESOURCE_MEMORY] = 0;
 	prior_merge(known, 2, &prior);
@@ -305,25 +298,11 @@ static void test_memory_of_kin(void)
 	CHECK_EQ(prior.of.confidence_permille[RESOURCE_CPU], 1000);
 	CHECK_EQ(prior.of.confidence_permille[RESOURCE_MEMORY], 200);
 	prior_merge(known, 1, &prior);
-	begin(&r, MODE_AUTO);
-	control_set_life(&r.c, &(struct startup_life){.started_at = r.sim.now});
-	control_set_prior(&r.c, &prior);
-	rig_run(&r, 20 * USEC_PER_SEC);
-	CHECK(control_request(&r.c, RESOURCE_CPU) <= 105);
-	CHECK_EQ(control_trust(&r.c, RESOURCE_MEMORY), 0);
-	CHECK(control_trust(&r.c, RESOURCE_CPU) >= 500);
-}
-
-int main(void)
-{
-	test_possible();
-	test_merge();
-	test_fades();
-	test_initial();
-	test_birth();
-	test_birth_limit();
-	test_upper_bound();
-	test_memory_for_itself();
-	test_memory_of_kin();
-	return check_result();
+	begin(r, MODE_AUTO);
+	control_set_life(&r->c, &(struct startup_life){.started_at = r->sim.now});
+	control_set_prior(&r->c, &prior);
+	rig_run(r, 20 * USEC_PER_SEC);
+	CHECK(control_request(&r->c, RESOURCE_CPU) <= 105);
+	CHECK_EQ(control_trust(&r->c, RESOURCE_MEMORY), 0);
+	CHECK(control_trust(&r->c, RESOURCE_CPU) >= 500);
 }

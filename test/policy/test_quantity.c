@@ -131,7 +131,7 @@ static const struct {
 	{"18446744073709551617Ki", -ERANGE},
 };
 
-static void test_parse(void)
+TEST(parse)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		__int128 want = (__int128)good[i].whole * 1000000000 + good[i].nano, got = 42;
@@ -148,7 +148,7 @@ static void test_parse(void)
 }
 
 /* The longest number that is accepted, and one digit more. */
-static void test_long(void)
+TEST(long)
 {
 	static char text[4200];
 	__int128 q = 0;
@@ -170,7 +170,7 @@ static void test_long(void)
 	CHECK_EQ(quantity_parse(text, &q), -ERANGE);
 }
 
-static void test_units(void)
+TEST(units)
 {
 	static const struct {
 		const char *text;
@@ -208,7 +208,7 @@ static void test_units(void)
 	}
 }
 
-static void test_format(void)
+TEST(format)
 {
 	static const struct {
 		uint64_t value;
@@ -242,13 +242,4 @@ static void test_format(void)
 	CHECK_STR(quantity_format_cpu(999, tiny, sizeof tiny), "");
 	CHECK_STR(quantity_format_cpu(99, tiny, sizeof tiny), "99m");
 	CHECK_STR(quantity_format_human(GIB, tiny, sizeof tiny), "");
-}
-
-int main(void)
-{
-	test_parse();
-	test_long();
-	test_units();
-	test_format();
-	return check_result();
 }

@@ -15,7 +15,7 @@ static enum recreate_answer ask(const struct recreate_pod *p, usec_t now)
 	return recreate_needed(p, now, &again);
 }
 
-static void test_needs(void)
+TEST(needs)
 {
 	struct recreate_pod p = base;
 	usec_t again;
@@ -34,7 +34,7 @@ static void test_needs(void)
 	CHECK(strstr(recreate_why(&p, T), "OOM-killed") != NULL);
 }
 
-static void test_bounds(void)
+TEST(bounds)
 {
 	struct recreate_pod p = base;
 	usec_t again;
@@ -56,7 +56,7 @@ static void test_bounds(void)
 	CHECK_EQ(ask(&p, T + 2 * MIN_USEC), RECREATE_EVICT);
 }
 
-static void test_workload(void)
+TEST(workload)
 {
 	struct recreate_workload w = {.ready = 1, .youngest_usec = USEC_PER_DAY};
 
@@ -71,7 +71,7 @@ static void test_workload(void)
 		CHECK(recreate_texts[i] != NULL);
 }
 
-static void test_lease(void)
+TEST(lease)
 {
 	CHECK_EQ(recreate_leased(false, T, T + USEC_PER_HOUR - 1), RECREATE_LEASED);
 	CHECK_EQ(recreate_leased(false, T, T + USEC_PER_HOUR), RECREATE_EVICT);
@@ -79,13 +79,4 @@ static void test_lease(void)
 	/* A clock that is ahead. */
 	CHECK_EQ(recreate_leased(false, T + USEC_PER_DAY, T), RECREATE_LEASED);
 	CHECK_EQ(recreate_leased(true, T, T + 1), RECREATE_EVICT);
-}
-
-int main(void)
-{
-	test_needs();
-	test_bounds();
-	test_workload();
-	test_lease();
-	return check_result();
 }

@@ -160,7 +160,7 @@ static void replay_one(const char *trace)
 	CHECK(strcmp(got, want) == 0);
 }
 
-static void test_golden(void)
+TEST(golden)
 {
 	glob_t g;
 
@@ -171,7 +171,7 @@ static void test_golden(void)
 	globfree(&g);
 }
 
-static void test_parser(void)
+TEST(parser)
 {
 	static const struct {
 		const char *line;
@@ -208,11 +208,4 @@ static void test_parser(void)
 	CHECK_EQ(u.cpu_usage_usec, 5);
 	CHECK_EQ(u.stat.anon, 6);
 	CHECK_EQ(u.have, USAGE_CPU | USAGE_MEM_STAT);
-}
-
-int main(void)
-{
-	test_parser();
-	test_golden();
-	return check_result();
 }

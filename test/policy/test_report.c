@@ -2,276 +2,201 @@
 /* The rules of policy/report/report.h, one by one, in virtual time. */
 #include "test/policy/report_rig.h"
 
-static void test_lease_starts_anew(void)
+TEST_RIG(lease_starts_anew)
 {
-	WITH(g)
-	{
-		rig_set_held(&g, 0, CPU, 900);
-		g.now += 59 * S;
-		rig_set_held(&g, 0, CPU, 1100);
-		g.now += 59 * S;
-		CHECK(!rig_decide(&g));
-		g.now += S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, CPU), 1100);
-	}
+	rig_set_held(g, 0, CPU, 900);
+	g->now += 59 * S;
+	rig_set_held(g, 0, CPU, 1100);
+	CHECK(!rig_later(g, 59 * S));
+	CHECK(rig_later(g, S));
+	CHECK_EQ(rig_limit(g, 0, CPU), 1100);
 }
 
-static void test_room_alone_is_no_change(void)
+TEST_RIG(room_alone_is_no_change)
 {
-	WITH(g)
-	{
-		g.c[0].use_bytes = 250 * MIB;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_NONE);
-	}
+	g->c[0].use_bytes = 250 * MIB;
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_NONE);
 }
 
 /* A decrease of memory that may come later does not delay other changes. */
-static void test_lower_memory_does_not_block_cpu(void)
+TEST_RIG(lower_memory_does_not_block_cpu)
 {
-	WITH(g)
-	{
-		rig_set_held(&g, 0, CPU, 900);
-		g.now += 59 * S;
-		rig_set_held(&g, 1, MEM, 200 * MIB);
-		g.now += S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
-		CHECK_EQ(rig_after(&g, 1, MEM), 256 * MIB);
-	}
+	rig_set_held(g, 0, CPU, 900);
+	g->now += 59 * S;
+	rig_set_held(g, 1, MEM, 200 * MIB);
+	CHECK(rig_later(g, S));
+	CHECK_EQ(rig_limit(g, 0, CPU), 900);
+	CHECK_EQ(rig_after(g, 1, MEM), 256 * MIB);
 }
 
 static void ratify(struct report_rig *g, uint64_t cpu)
 {
 	rig_set_held(g, 0, CPU, cpu);
-	g->now += 60 * S;
+	CHECK(rig_later(g, 60 * S));
+	rig_fulfil(g);
+}
+
+TEST_RIG(intervals)
+{
+	g->t.lease_usec = 0;
+	ratify(g, 900);
+	rig_set_held(g, 0, CPU, 1200);
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_INTERVAL);
+	CHECK_EQ(g->d.again, g->now + 10 * S);
+	rig_set_held(g, 0, CPU, 600);
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.again, g->now + 300 * S);
+	CHECK(!rig_later(g, 299 * S));
+	CHECK(rig_later(g, S));
+	CHECK_EQ(rig_limit(g, 0, CPU), 600);
+}
+
+TEST_RIG(small_changes)
+{
+	g->t.lease_usec = 0;
+	ratify(g, 900);
+	rig_set_held(g, 0, CPU, 950);
+	CHECK(!rig_later(g, 599 * S));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_SMALL);
+	CHECK_EQ(g->d.again, g->now + S);
+	rig_set_held(g, 0, CPU, 990); /* 10 % */
 	CHECK(rig_decide(g));
-	rig_accept(g);
+	rig_set_held(g, 0, CPU, 950);
+	CHECK(rig_later(g, S));
+}
+
+TEST_RIG(one_at_a_time)
+{
+	rig_set_held(g, 0, CPU, 900);
+	CHECK(rig_later(g, 60 * S));
+	rig_sent(g);
+	rig_store(g);
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_SENT);
+	CHECK_EQ(rig_answer(g, REPORT_ANSWER_OK, 0), 0);
+	rig_set_held(g, 0, CPU, 1500);
+	CHECK(!rig_later(g, 60 * S));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_ECHO);
 	rig_echo(g);
+	CHECK(rig_decide(g));
 }
 
-static void test_intervals(void)
+TEST_RIG(restoring)
 {
-	WITH(g)
-	{
-		g.t.lease_usec = 0;
-		ratify(&g, 900);
-		rig_set_held(&g, 0, CPU, 1200);
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_INTERVAL);
-		CHECK_EQ(g.d.again, g.now + 10 * S);
-		rig_set_held(&g, 0, CPU, 600);
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.again, g.now + 300 * S);
-		g.now += 299 * S;
-		CHECK(!rig_decide(&g));
-		g.now += S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, CPU), 600);
-	}
-}
-
-static void test_small_changes(void)
-{
-	WITH(g)
-	{
-		g.t.lease_usec = 0;
-		ratify(&g, 900);
-		rig_set_held(&g, 0, CPU, 950);
-		g.now += 599 * S;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_SMALL);
-		CHECK_EQ(g.d.again, g.now + S);
-		rig_set_held(&g, 0, CPU, 990); /* 10 % */
-		CHECK(rig_decide(&g));
-		rig_set_held(&g, 0, CPU, 950);
-		g.now += S;
-		CHECK(rig_decide(&g));
-	}
-}
-
-static void test_one_at_a_time(void)
-{
-	WITH(g)
-	{
-		rig_set_held(&g, 0, CPU, 900);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
-		rig_sent(&g);
-		rig_store(&g);
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_SENT);
-		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), 0);
-		rig_set_held(&g, 0, CPU, 1500);
-		g.now += 60 * S;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_ECHO);
-		rig_echo(&g);
-		CHECK(rig_decide(&g));
-	}
-}
-
-static void test_restoring(void)
-{
-	WITH(g)
-	{
-		ratify(&g, 900);
-		g.f.active = false;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_INACTIVE);
-		g.f.restoring = true;
-		CHECK(rig_decide(&g)); /* at once: no lease, no interval */
-		CHECK_EQ(g.d.urgency, REPORT_AT_ONCE);
-		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
-		rig_accept(&g);
-		rig_echo(&g);
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_NONE);
-		/* The spec is back and the cgroup is not: ours to write. */
-		CHECK_EQ(g.d.write[CPU], 1);
-	}
+	ratify(g, 900);
+	g->f.active = false;
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_INACTIVE);
+	g->f.restoring = true;
+	CHECK(rig_decide(g)); /* at once: no lease, no interval */
+	CHECK_EQ(g->d.urgency, REPORT_AT_ONCE);
+	CHECK_EQ(rig_limit(g, 0, CPU), 500);
+	rig_fulfil(g);
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_NONE);
+	/* The spec is back and the cgroup is not: ours to write. */
+	CHECK_EQ(g->d.write[CPU], 1);
 }
 
 /* One container is no longer managed, the other one is: its originals are sent without a lease, and
  * without the five minutes after the last resize that other decreases wait. */
-static void test_one_is_handed_back(void)
+TEST_RIG(one_is_handed_back)
 {
-	WITH(g)
-	{
-		rig_set_held(&g, 0, CPU, 900);
-		rig_set_held(&g, 1, CPU, 800);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
-		rig_accept(&g);
-		rig_echo(&g);
-		g.now += S;
-		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
-			rig_res(&g, 0, r)->back = true;
-			rig_set_held(&g, 0, r, rig_res(&g, 0, r)->original_limit);
-		}
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_INTERVAL);
-		CHECK(g.d.again <= g.now + 10 * S);
-		g.now += 10 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
-		CHECK_EQ(rig_after(&g, 0, MEM), 256 * MIB);
-		CHECK_EQ(rig_limit(&g, 1, CPU), 0);
-		CHECK_EQ(rig_after(&g, 1, MEM), 256 * MIB);
-		rig_accept(&g);
-		rig_echo(&g);
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_NONE);
+	rig_set_held(g, 0, CPU, 900);
+	rig_set_held(g, 1, CPU, 800);
+	CHECK(rig_later(g, 60 * S));
+	rig_fulfil(g);
+	g->now += S;
+	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+		rig_res(g, 0, r)->back = true;
+		rig_set_held(g, 0, r, rig_res(g, 0, r)->original_limit);
 	}
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_INTERVAL);
+	CHECK(g->d.again <= g->now + 10 * S);
+	CHECK(rig_later(g, 10 * S));
+	CHECK_EQ(rig_limit(g, 0, CPU), 500);
+	CHECK_EQ(rig_after(g, 0, MEM), 256 * MIB);
+	CHECK_EQ(rig_limit(g, 1, CPU), 0);
+	CHECK_EQ(rig_after(g, 1, MEM), 256 * MIB);
+	rig_fulfil(g);
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_NONE);
 }
 
-static void test_restoring_keeps_memory_above_use(void)
+TEST_RIG(restoring_keeps_memory_above_use)
 {
-	WITH(g)
-	{
-		rig_set_held(&g, 0, MEM, 512 * MIB);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
-		rig_accept(&g);
-		rig_echo(&g);
-		g.f.restoring = true;
-		g.c[0].use_bytes = 300 * MIB;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 330 * MIB);
-		rig_accept(&g);
-		rig_echo(&g);
-		/* The original is still owed, also when use grows again. */
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_UNSAFE);
-		CHECK_EQ(g.d.again, g.now + g.t.up_interval_usec);
-		g.c[0].use_bytes = 320 * MIB;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_UNSAFE);
-		/* Not where the server takes no lower limit: it will never stand there. */
-		g.n.no_decrease_until = g.now + S;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_NONE);
-		g.n.no_decrease_until = 0;
-		/* The rest follows when use sinks, and not with every page of it. */
-		g.c[0].use_bytes = 299 * MIB;
-		CHECK(!rig_decide(&g));
-		g.now += 300 * S;
-		CHECK(!rig_decide(&g));
-		g.c[0].use_bytes = 100 * MIB;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
-	}
+	rig_set_held(g, 0, MEM, 512 * MIB);
+	CHECK(rig_later(g, 60 * S));
+	rig_fulfil(g);
+	g->f.restoring = true;
+	g->c[0].use_bytes = 300 * MIB;
+	CHECK(rig_decide(g));
+	CHECK_EQ(rig_limit(g, 0, MEM), 330 * MIB);
+	rig_fulfil(g);
+	/* The original is still owed, also when use grows again. */
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_UNSAFE);
+	CHECK_EQ(g->d.again, g->now + g->t.up_interval_usec);
+	g->c[0].use_bytes = 320 * MIB;
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_UNSAFE);
+	/* Not where the server takes no lower limit: it will never stand there. */
+	g->n.no_decrease_until = g->now + S;
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_NONE);
+	g->n.no_decrease_until = 0;
+	/* The rest follows when use sinks, and not with every page of it. */
+	g->c[0].use_bytes = 299 * MIB;
+	CHECK(!rig_decide(g));
+	CHECK(!rig_later(g, 300 * S));
+	g->c[0].use_bytes = 100 * MIB;
+	CHECK(rig_decide(g));
+	CHECK_EQ(rig_limit(g, 0, MEM), 256 * MIB);
 }
 
-static void test_not_offered_not_active(void)
+TEST_RIG(not_offered_not_active)
 {
-	WITH(g)
-	{
-		rig_set_held(&g, 0, CPU, 900);
-		g.now += 60 * S;
-		g.f.offered = false;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_OFFERED);
-		g.f.offered = true;
-		g.f.active = false;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_INACTIVE);
-		g.f.active = true;
-		g.f.forbidden_until = g.now + S;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.again, g.now + S);
-		g.now += S;
-		CHECK(rig_decide(&g));
-	}
+	rig_set_held(g, 0, CPU, 900);
+	g->now += 60 * S;
+	g->f.offered = false;
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_OFFERED);
+	g->f.offered = true;
+	g->f.active = false;
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_INACTIVE);
+	g->f.active = true;
+	g->f.forbidden_until = g->now + S;
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.again, g->now + S);
+	CHECK(rig_later(g, S));
 }
 
-static void test_room_ends_at_the_ceiling(void)
+TEST_RIG(room_ends_at_the_ceiling)
 {
-	WITH(g)
-	{
-		g.c[0].use_bytes = 300 * MIB;
-		g.c[0].slope_bps = 100 * MIB;
-		rig_res(&g, 0, MEM)->ceiling = 400 * MIB;
-		rig_set_held(&g, 0, MEM, 390 * MIB);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 400 * MIB);
-	}
+	g->c[0].use_bytes = 300 * MIB;
+	g->c[0].slope_bps = 100 * MIB;
+	rig_res(g, 0, MEM)->ceiling = 400 * MIB;
+	rig_set_held(g, 0, MEM, 390 * MIB);
+	CHECK(rig_later(g, 60 * S));
+	CHECK_EQ(rig_limit(g, 0, MEM), 400 * MIB);
 }
 
 /* Spec and checkpoint have the value, the cgroup does not: no request would change that. */
-static void test_trap(void)
+TEST_RIG(trap)
 {
-	WITH(g)
-	{
-		rig_res(&g, 0, CPU)->actual = 300;
-		rig_res(&g, 1, MEM)->actual = 128 * MIB;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.write[CPU], 1);
-		CHECK_EQ(g.d.write[MEM], 2);
-		rig_res(&g, 0, CPU)->actual = 497; /* one percent rounds */
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.write[CPU], 0);
-		g.f.echoed = false; /* the kubelet is still at it */
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.write[MEM], 0);
-	}
-}
-
-int main(void)
-{
-	test_trap();
-	test_room_ends_at_the_ceiling();
-	test_lease_starts_anew();
-	test_room_alone_is_no_change();
-	test_lower_memory_does_not_block_cpu();
-	test_intervals();
-	test_small_changes();
-	test_one_at_a_time();
-	test_restoring();
-	test_one_is_handed_back();
-	test_restoring_keeps_memory_above_use();
-	test_not_offered_not_active();
-	return check_result();
+	rig_res(g, 0, CPU)->actual = 300;
+	rig_res(g, 1, MEM)->actual = 128 * MIB;
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.write[CPU], 1);
+	CHECK_EQ(g->d.write[MEM], 2);
+	rig_res(g, 0, CPU)->actual = 497; /* one percent rounds */
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.write[CPU], 0);
+	g->f.echoed = false; /* the kubelet is still at it */
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.write[MEM], 0);
 }

@@ -3,35 +3,29 @@
 #include "test/policy/report_rig.h"
 
 /* The watch may report the change before the answer arrives. */
-static void test_watch_before_answer(void)
+TEST_RIG(watch_before_answer)
 {
-	WITH(g)
-	{
-		send_raise(&g);
-		rig_store(&g);
-		CHECK_EQ(rig_observe(&g), 0);
-		CHECK(report_expects(g.s));
-		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), 0);
-		CHECK(report_pending(g.s));
-		CHECK(rig_echo(&g) & REPORT_CHANGE_RATIFIED);
-	}
+	send_raise(g);
+	rig_store(g);
+	CHECK_EQ(rig_observe(g), 0);
+	CHECK(report_expects(g->s));
+	CHECK_EQ(rig_answer(g, REPORT_ANSWER_OK, 0), 0);
+	CHECK(report_pending(g->s));
+	CHECK(rig_echo(g) & REPORT_CHANGE_RATIFIED);
 }
 
 /* A server without observedGeneration (1.33): conditions and the runtime's record decide. */
-static void test_server_without_observed_generation(void)
+TEST_RIG(server_without_observed_generation)
 {
-	WITH(g)
-	{
-		g.f.observed_generation = 0;
-		accept_raise(&g);
-		rig_observe(&g);
-		CHECK(report_pending(g.s));
-		g.f.echoed = true;
-		CHECK(rig_observe(&g) & REPORT_CHANGE_RATIFIED);
-	}
+	g->f.observed_generation = 0;
+	accept_raise(g);
+	rig_observe(g);
+	CHECK(report_pending(g->s));
+	g->f.echoed = true;
+	CHECK(rig_observe(g) & REPORT_CHANGE_RATIFIED);
 }
 
-static void test_refused_without_a_word(void)
+TEST(refused_without_a_word)
 {
 	WITH(g)
 	{
@@ -44,8 +38,7 @@ static void test_refused_without_a_word(void)
 	WITH(g)
 	{ /* it blames what was not raised */
 		rig_set_held(&g, 0, CPU, 900);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
+		CHECK(rig_later(&g, 60 * S));
 		rig_sent(&g);
 		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
 		CHECK_EQ(allows(&g, CPU), 500);
@@ -53,8 +46,7 @@ static void test_refused_without_a_word(void)
 	WITH(g)
 	{ /* nothing was raised at all */
 		rig_set_held(&g, 0, CPU, 300);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
+		CHECK(rig_later(&g, 60 * S));
 		rig_sent(&g);
 		rig_answer(&g, REPORT_ANSWER_REFUSED, 0);
 		CHECK_EQ(allows(&g, CPU), LIMIT_MAX);
@@ -64,46 +56,38 @@ static void test_refused_without_a_word(void)
 	}
 }
 
-static void test_no_decrease_is_learnt(void)
+TEST_RIG(no_decrease_is_learnt)
 {
-	WITH(g)
-	{
-		rig_set_held(&g, 0, CPU, 900);
-		rig_set_held(&g, 0, MEM, 200 * MIB);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 200 * MIB);
-		rig_sent(&g);
-		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_NO_DECREASE, 0), REPORT_CHANGE_RETRY);
-		CHECK_EQ(g.n.no_decrease_until, g.now + 3600 * S);
-		CHECK(rig_decide(&g)); /* the CPU part goes at once */
-		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
-		CHECK_EQ(rig_after(&g, 0, MEM), 256 * MIB);
-		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
-	}
+	rig_set_held(g, 0, CPU, 900);
+	rig_set_held(g, 0, MEM, 200 * MIB);
+	CHECK(rig_later(g, 60 * S));
+	CHECK_EQ(rig_limit(g, 0, MEM), 200 * MIB);
+	rig_sent(g);
+	CHECK_EQ(rig_answer(g, REPORT_ANSWER_NO_DECREASE, 0), REPORT_CHANGE_RETRY);
+	CHECK_EQ(g->n.no_decrease_until, g->now + 3600 * S);
+	CHECK(rig_decide(g)); /* the CPU part goes at once */
+	CHECK_EQ(rig_limit(g, 0, CPU), 900);
+	CHECK_EQ(rig_after(g, 0, MEM), 256 * MIB);
+	CHECK_EQ(allows(g, MEM), LIMIT_MAX);
 }
 
-static void test_conflict(void)
+TEST_RIG(conflict)
 {
-	WITH(g)
-	{
-		send_raise(&g);
-		for (int i = 0; i < 3; i++) {
-			CHECK_EQ(rig_answer(&g, REPORT_ANSWER_CONFLICT, 0), REPORT_CHANGE_RETRY);
-			CHECK(!rig_decide(&g)); /* the watch has a moment to report the newest */
-			CHECK_EQ(g.d.again, g.now + S / 2);
-			g.now += S / 2;
-			CHECK(rig_decide(&g));
-			rig_sent(&g);
-		}
-		rig_answer(&g, REPORT_ANSWER_CONFLICT, 0);
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_WAIT);
-		CHECK_EQ(g.d.again, g.now + 10 * S);
+	send_raise(g);
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ(rig_answer(g, REPORT_ANSWER_CONFLICT, 0), REPORT_CHANGE_RETRY);
+		CHECK(!rig_decide(g)); /* the watch has a moment to report the newest */
+		CHECK_EQ(g->d.again, g->now + S / 2);
+		CHECK(rig_later(g, S / 2));
+		rig_sent(g);
 	}
+	rig_answer(g, REPORT_ANSWER_CONFLICT, 0);
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_WAIT);
+	CHECK_EQ(g->d.again, g->now + 10 * S);
 }
 
-static void test_gone_and_forbidden(void)
+TEST(gone_and_forbidden)
 {
 	WITH(g)
 	{
@@ -118,26 +102,21 @@ static void test_gone_and_forbidden(void)
 	}
 }
 
-static void test_slow_down(void)
+TEST_RIG(slow_down)
 {
-	WITH(g)
-	{
-		struct report_answer a = {.kind = REPORT_ANSWER_SLOW_DOWN,
-					  .retry_after_usec = 7 * S};
+	struct report_answer a = {.kind = REPORT_ANSWER_SLOW_DOWN, .retry_after_usec = 7 * S};
 
-		send_raise(&g);
-		report_answered(&g.t, &g.n, g.s, &g.f, &a, g.now);
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.again, g.now + S); /* the queue waits for the rest */
-		g.now += S;
-		CHECK(rig_decide(&g));
-		/* An answer without a pending request changes nothing. */
-		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_REFUSED, 0), 0);
-		CHECK(rig_decide(&g));
-	}
+	send_raise(g);
+	report_answered(&g->t, &g->n, g->s, &g->f, &a, g->now);
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.again, g->now + S); /* the queue waits for the rest */
+	CHECK(rig_later(g, S));
+	/* An answer without a pending request changes nothing. */
+	CHECK_EQ(rig_answer(g, REPORT_ANSWER_REFUSED, 0), 0);
+	CHECK(rig_decide(g));
 }
 
-static void test_users_resize(void)
+TEST(users_resize)
 {
 	WITH(g)
 	{
@@ -184,58 +163,35 @@ static void test_users_resize(void)
 }
 
 /* 200 and the same generation: admission has left what stood, and the kubelet will do nothing. */
-static void test_no_op(void)
+TEST_RIG(no_op)
 {
-	WITH(g)
-	{
-		send_raise(&g);
-		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0),
-			 REPORT_CHANGE_VERIFY | REPORT_CHANGE_REFUSED | REPORT_CHANGE_LOWERED);
-		CHECK(!report_pending(g.s));
-	}
+	send_raise(g);
+	CHECK_EQ(rig_answer(g, REPORT_ANSWER_OK, 0),
+		 REPORT_CHANGE_VERIFY | REPORT_CHANGE_REFUSED | REPORT_CHANGE_LOWERED);
+	CHECK(!report_pending(g->s));
 }
 
 /* A kubelet that may fail on a decrease: nothing goes below what it has carried out. What it has
  * not is taken back. */
-static void test_no_decrease_by_kubelet(void)
+TEST_RIG(no_decrease_by_kubelet)
 {
-	WITH(g)
-	{
-		g.f.no_decrease = true;
-		rig_set_held(&g, 0, MEM, 200 * MIB);
-		g.now += 60 * S;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_DECREASE);
-		CHECK(report_ahead(&g.t, &g.n, &g.f, g.now) < g.t.ahead_usec);
-		rig_set_held(&g, 0, CPU, 900);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g)); /* CPU is not held back */
-		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
-		CHECK_EQ(rig_after(&g, 0, MEM), 256 * MIB);
-		rig_res(&g, 0, MEM)->reported = 240 * MIB;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 240 * MIB);
-		g.f.restoring = true;
-		rig_res(&g, 0, MEM)->original_limit = 128 * MIB;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 240 * MIB);
-		g.f.no_decrease = false;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 128 * MIB);
-	}
-}
-
-int main(void)
-{
-	test_no_decrease_by_kubelet();
-	test_no_op();
-	test_watch_before_answer();
-	test_server_without_observed_generation();
-	test_refused_without_a_word();
-	test_no_decrease_is_learnt();
-	test_conflict();
-	test_gone_and_forbidden();
-	test_slow_down();
-	test_users_resize();
-	return check_result();
+	g->f.no_decrease = true;
+	rig_set_held(g, 0, MEM, 200 * MIB);
+	CHECK(!rig_later(g, 60 * S));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_DECREASE);
+	CHECK(report_ahead(&g->t, &g->n, &g->f, g->now) < g->t.ahead_usec);
+	rig_set_held(g, 0, CPU, 900);
+	CHECK(rig_later(g, 60 * S)); /* CPU is not held back */
+	CHECK_EQ(rig_limit(g, 0, CPU), 900);
+	CHECK_EQ(rig_after(g, 0, MEM), 256 * MIB);
+	rig_res(g, 0, MEM)->reported = 240 * MIB;
+	CHECK(rig_decide(g));
+	CHECK_EQ(rig_limit(g, 0, MEM), 240 * MIB);
+	g->f.restoring = true;
+	rig_res(g, 0, MEM)->original_limit = 128 * MIB;
+	CHECK(rig_decide(g));
+	CHECK_EQ(rig_limit(g, 0, MEM), 240 * MIB);
+	g->f.no_decrease = false;
+	CHECK(rig_decide(g));
+	CHECK_EQ(rig_limit(g, 0, MEM), 128 * MIB);
 }

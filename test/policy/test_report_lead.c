@@ -4,95 +4,80 @@
 
 /* A LimitRange's ratio of limit to request: where the request follows, headroom takes it along, in
  * a lead and in an ordinary resize. */
-static void test_ratio(bool leads)
+TEST_RIG_BOTH(ratio, leads)
 {
-	WITH(g)
-	{
-		uint64_t limit;
+	uint64_t limit;
 
-		g.f.controlled = CONTROLLED_REQUESTS_AND_LIMITS;
-		rig_res(&g, 0, MEM)->ratio_permille = 2000;
-		rig_res(&g, 0, MEM)->request = 128 * MIB;
-		grow(&g, leads ? 208 * MIB : 240 * MIB, leads ? 5 * MIB : 0);
-		if (!leads)
-			rig_set_held(&g, 0, MEM, 257 * MIB);
-		g.now += leads ? 0 : 600 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(g.d.patch.leads, leads);
-		limit = rig_limit(&g, 0, MEM);
-		CHECK(limit > 256 * MIB);
-		CHECK_EQ(rig_request(&g, 0, MEM), limit / 2);
-		CHECK(rig_item(&g, 1) == NULL || rig_request(&g, 1, MEM) == 0);
-	}
+	g->f.controlled = CONTROLLED_REQUESTS_AND_LIMITS;
+	rig_res(g, 0, MEM)->ratio_permille = 2000;
+	rig_res(g, 0, MEM)->request = 128 * MIB;
+	grow(g, leads ? 208 * MIB : 240 * MIB, leads ? 5 * MIB : 0);
+	if (!leads)
+		rig_set_held(g, 0, MEM, 257 * MIB);
+	CHECK(rig_later(g, leads ? 0 : 600 * S));
+	CHECK_EQ(g->d.patch.leads, leads);
+	limit = rig_limit(g, 0, MEM);
+	CHECK(limit > 256 * MIB);
+	CHECK_EQ(rig_request(g, 0, MEM), limit / 2);
+	CHECK(rig_item(g, 1) == NULL || rig_request(g, 1, MEM) == 0);
 }
 
 /* A decrease was sent and growth continues: overtaken as soon as it is answered. */
-static void test_overtakes_a_lowering(void)
+TEST_RIG(overtakes_a_lowering)
 {
-	WITH(g)
-	{
-		g.now += 600 * S;
-		rig_res(&g, 0, MEM)->spec_limit = 512 * MIB;
-		rig_set_held(&g, 0, MEM, 250 * MIB);
-		grow(&g, 245 * MIB, 0);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(245 * MIB));
-		rig_sent(&g);
-		rig_store(&g);
-		grow(&g, 250 * MIB, 20 * MIB);
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_SENT);
-		CHECK_EQ(g.d.again, g.now + S / 2);
-		CHECK(!g.d.overtakes);
-		rig_answer(&g, REPORT_ANSWER_OK, 0);
-		CHECK(rig_decide(&g));
-		CHECK_EQ(g.d.urgency, REPORT_LEADS);
-		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(250 * MIB) + 1200 * MIB);
-	}
+	g->now += 600 * S;
+	rig_res(g, 0, MEM)->spec_limit = 512 * MIB;
+	rig_set_held(g, 0, MEM, 250 * MIB);
+	grow(g, 245 * MIB, 0);
+	CHECK(rig_later(g, 60 * S));
+	CHECK_EQ(rig_limit(g, 0, MEM), with_margin(245 * MIB));
+	rig_sent(g);
+	rig_store(g);
+	grow(g, 250 * MIB, 20 * MIB);
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_SENT);
+	CHECK_EQ(g->d.again, g->now + S / 2);
+	CHECK(!g->d.overtakes);
+	rig_answer(g, REPORT_ANSWER_OK, 0);
+	CHECK(rig_decide(g));
+	CHECK_EQ(g->d.urgency, REPORT_LEADS);
+	CHECK_EQ(rig_limit(g, 0, MEM), with_margin(250 * MIB) + 1200 * MIB);
 }
 
 /* After a conflict the newer object is about to be seen: retried in a tenth of a second. */
-static void test_conflict(void)
+TEST_RIG(conflict)
 {
-	WITH(g)
-	{
-		grow(&g, 210 * MIB, 10 * MIB);
-		CHECK(rig_decide(&g));
-		rig_sent(&g);
-		rig_answer(&g, REPORT_ANSWER_CONFLICT, 0);
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.again, g.now + S / 10);
-		g.now += S / 10;
-		CHECK(rig_decide(&g));
-	}
+	grow(g, 210 * MIB, 10 * MIB);
+	CHECK(rig_decide(g));
+	rig_sent(g);
+	rig_answer(g, REPORT_ANSWER_CONFLICT, 0);
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.again, g->now + S / 10);
+	CHECK(rig_later(g, S / 10));
 }
 
 /* A sibling that a resize would restart uses more than its spec allows. The body leaves it alone,
  * so nothing of it is replayed, and the pod's limit, the sum of the spec, covers both. */
-static void test_sibling_above_its_spec(void)
+TEST_RIG(sibling_above_its_spec)
 {
-	WITH(g)
-	{
-		uint64_t extra = with_margin(400 * MIB) - 256 * MIB;
+	uint64_t extra = with_margin(400 * MIB) - 256 * MIB;
 
-		rig_res(&g, 1, MEM)->restart = true;
-		rig_set_held(&g, 1, MEM, 512 * MIB);
-		g.c[1].use_bytes = 400 * MIB;
-		grow(&g, 210 * MIB, 10 * MIB);
-		CHECK(rig_decide(&g));
-		CHECK(rig_item(&g, 1) == NULL);
-		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(210 * MIB) + 600 * MIB + extra);
-		/* Its cgroup allows it no more than it uses. */
-		rig_set_held(&g, 1, MEM, 400 * MIB);
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(210 * MIB) + 600 * MIB + 144 * MIB);
-		/* Nor has the pod's limit room for both: nothing is sent, and growth is denied. */
-		rig_res(&g, 0, MEM)->ceiling = 300 * MIB;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_UNSAFE);
-		CHECK(g.d.blocked);
-	}
+	rig_res(g, 1, MEM)->restart = true;
+	rig_set_held(g, 1, MEM, 512 * MIB);
+	g->c[1].use_bytes = 400 * MIB;
+	grow(g, 210 * MIB, 10 * MIB);
+	CHECK(rig_decide(g));
+	CHECK(rig_item(g, 1) == NULL);
+	CHECK_EQ(rig_limit(g, 0, MEM), with_margin(210 * MIB) + 600 * MIB + extra);
+	/* Its cgroup allows it no more than it uses. */
+	rig_set_held(g, 1, MEM, 400 * MIB);
+	CHECK(rig_decide(g));
+	CHECK_EQ(rig_limit(g, 0, MEM), with_margin(210 * MIB) + 600 * MIB + 144 * MIB);
+	/* Nor has the pod's limit room for both: nothing is sent, and growth is denied. */
+	rig_res(g, 0, MEM)->ceiling = 300 * MIB;
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_UNSAFE);
+	CHECK(g->d.blocked);
 }
 
 /* A ramp in steps of a tenth of a second, a kubelet that writes the spec 0.1 to 2 s after each
@@ -158,7 +143,7 @@ static void test_hung(struct report_rig *g)
 
 /* What is measured: the longest time, while it lasts already; half of it counts after 10 min. Lack
  * of room is no slowness. */
-static void test_measured(void)
+TEST(measured)
 {
 	WITH(g)
 	{
@@ -182,8 +167,7 @@ static void test_measured(void)
 		CHECK_EQ(report_tuned(&g.t, n, g.now + 1200 * S).late_usec, 0);
 		/* A pod that hangs. */
 		rig_set_held(&g, 0, CPU, 1200);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
+		CHECK(rig_later(&g, 60 * S));
 		rig_accept(&g);
 		report_node_learn(n, g.s, g.now + S);
 		CHECK_EQ(n->carry_usec, 14 * S);
@@ -203,33 +187,21 @@ static void test_measured(void)
 }
 
 /* Growth that another container of the pod has had counts, too: a resize writes all of them. */
-static void test_pause_of_a_neighbour(void)
+TEST_RIG(pause_of_a_neighbour)
 {
-	WITH(g)
-	{
-		g.now += 60 * S;
-		rig_res(&g, 0, MEM)->spec_limit = 512 * MIB;
-		g.c[1].grew_at = g.now - 20 * S;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.again, g.now + 10 * S);
-		g.now += 10 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
-	}
+	g->now += 60 * S;
+	rig_res(g, 0, MEM)->spec_limit = 512 * MIB;
+	g->c[1].grew_at = g->now - 20 * S;
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.again, g->now + 10 * S);
+	CHECK(rig_later(g, 10 * S));
+	CHECK_EQ(rig_limit(g, 0, MEM), 256 * MIB);
 }
 
-int main(void)
+TEST(with_parameters)
 {
-	test_pause_of_a_neighbour();
-	test_measured();
-	test_ratio(true);
-	test_ratio(false);
-	test_overtakes_a_lowering();
-	test_conflict();
-	test_sibling_above_its_spec();
 	for (uint64_t rate = 2 * MIB; rate <= 200 * MIB; rate = rate * 5 / 2) {
 		ramp(rate, false);
 		ramp(rate, true);
 	}
-	return check_result();
 }

@@ -4,120 +4,100 @@
 
 /* Refused once, taken with a quarter, refused again after the pause: a sixteenth is tried before
  * nothing is sent. */
-static void test_cuts_count_on_after_pause(void)
+TEST_RIG(cuts_count_on_after_pause)
 {
-	WITH(g)
-	{
-		grow(&g, 250 * MIB, 10 * MIB);
-		CHECK(rig_decide(&g));
-		rig_sent(&g);
-		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
-		CHECK(rig_decide(&g));
-		rig_accept(&g);
-		rig_echo(&g);
-		g.now += 601 * S;
-		grow(&g, 420 * MIB, 10 * MIB);
-		CHECK(rig_decide(&g));
-		rig_sent(&g);
-		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
-		CHECK(!report_lead_denied(g.s, g.now));
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM),
-			 round_up(420 * MIB + 42 * MIB + 600 * MIB / 16, 4096));
-	}
+	grow(g, 250 * MIB, 10 * MIB);
+	CHECK(rig_decide(g));
+	rig_sent(g);
+	rig_answer(g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+	CHECK(rig_decide(g));
+	rig_fulfil(g);
+	g->now += 601 * S;
+	grow(g, 420 * MIB, 10 * MIB);
+	CHECK(rig_decide(g));
+	rig_sent(g);
+	rig_answer(g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY);
+	CHECK(!report_lead_denied(g->s, g->now));
+	CHECK(rig_decide(g));
+	CHECK_EQ(rig_limit(g, 0, MEM), round_up(420 * MIB + 42 * MIB + 600 * MIB / 16, 4096));
 }
 
 /* An external writer stored a lower limit after ours: a foreign value, not a refusal of ours. */
-static void test_own_value_changed_in_between(void)
+TEST_RIG(own_value_changed_in_between)
 {
-	WITH(g)
-	{
-		grow(&g, 210 * MIB, 10 * MIB);
-		CHECK(rig_decide(&g));
-		rig_sent(&g);
-		rig_store(&g);
-		rig_res(&g, 0, MEM)->spec_limit = 300 * MIB;
-		g.f.generation++;
-		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0),
-			 REPORT_CHANGE_VERIFY | REPORT_CHANGE_FOREIGN);
-		CHECK_EQ(report_foreign(g.s, 0), RESOURCES_MEMORY);
-		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
-	}
+	grow(g, 210 * MIB, 10 * MIB);
+	CHECK(rig_decide(g));
+	rig_sent(g);
+	rig_store(g);
+	rig_res(g, 0, MEM)->spec_limit = 300 * MIB;
+	g->f.generation++;
+	CHECK_EQ(rig_answer(g, REPORT_ANSWER_OK, 0), REPORT_CHANGE_VERIFY | REPORT_CHANGE_FOREIGN);
+	CHECK_EQ(report_foreign(g->s, 0), RESOURCES_MEMORY);
+	CHECK_EQ(allows(g, MEM), LIMIT_MAX);
 }
 
 /* A lead without an answer may still be stored: what is sent meanwhile is no lower, and names the
  * same containers. */
-static void test_unanswered_may_be_stored(void)
+TEST_RIG(unanswered_may_be_stored)
 {
-	WITH(g)
-	{
-		uint64_t first;
+	uint64_t first;
 
-		g.c[1].use_bytes = 255 * MIB;
-		grow(&g, 210 * MIB, 50 * MIB);
-		CHECK(rig_decide(&g));
-		first = rig_limit(&g, 0, MEM);
-		CHECK_EQ(first, with_margin(210 * MIB) + 3000 * MIB);
-		CHECK_EQ(rig_limit(&g, 1, MEM), with_margin(255 * MIB));
-		rig_sent(&g);
-		rig_answer(&g, REPORT_ANSWER_FAILED, 0);
-		g.c[1].use_bytes = 100 * MIB;
-		grow(&g, 225 * MIB, 10 * MIB);
-		for (unsigned i = 0; i < 3; i++) {
-			g.now += S;
-			CHECK(rig_decide(&g));
-			CHECK_EQ(rig_limit(&g, 0, MEM), first);
-			CHECK_EQ(rig_limit(&g, 1, MEM), with_margin(255 * MIB));
-			rig_sent(&g);
-			rig_answer(&g, REPORT_ANSWER_FAILED, 0);
-		}
-		/* An answer shows what was stored. */
-		g.now += S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), first);
-		rig_accept(&g);
-		rig_echo(&g);
-		g.now += S;
-		grow(&g, first - 10 * MIB, 10 * MIB);
-		CHECK(rig_decide(&g));
-		CHECK(rig_limit(&g, 0, MEM) > first);
-		CHECK_EQ(rig_limit(&g, 1, MEM), 0);
+	g->c[1].use_bytes = 255 * MIB;
+	grow(g, 210 * MIB, 50 * MIB);
+	CHECK(rig_decide(g));
+	first = rig_limit(g, 0, MEM);
+	CHECK_EQ(first, with_margin(210 * MIB) + 3000 * MIB);
+	CHECK_EQ(rig_limit(g, 1, MEM), with_margin(255 * MIB));
+	rig_sent(g);
+	rig_answer(g, REPORT_ANSWER_FAILED, 0);
+	g->c[1].use_bytes = 100 * MIB;
+	grow(g, 225 * MIB, 10 * MIB);
+	for (unsigned i = 0; i < 3; i++) {
+		CHECK(rig_later(g, S));
+		CHECK_EQ(rig_limit(g, 0, MEM), first);
+		CHECK_EQ(rig_limit(g, 1, MEM), with_margin(255 * MIB));
+		rig_sent(g);
+		rig_answer(g, REPORT_ANSWER_FAILED, 0);
 	}
+	/* An answer shows what was stored. */
+	CHECK(rig_later(g, S));
+	CHECK_EQ(rig_limit(g, 0, MEM), first);
+	rig_fulfil(g);
+	g->now += S;
+	grow(g, first - 10 * MIB, 10 * MIB);
+	CHECK(rig_decide(g));
+	CHECK(rig_limit(g, 0, MEM) > first);
+	CHECK_EQ(rig_limit(g, 1, MEM), 0);
 }
 
 /* An ordinary resize gets no answer: it is given up, and may be stored all the same. The lead that
  * follows waits for its own answer. */
-static void test_overtakes_an_unanswered_one(void)
+TEST_RIG(overtakes_an_unanswered_one)
 {
-	WITH(g)
-	{
-		rig_set_held(&g, 0, MEM, 4096 * MIB);
-		g.now += 60 * S;
-		grow(&g, 200 * MIB, 0);
-		g.t.ahead_usec = S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 4096 * MIB);
-		g.d.patch.leads = false; /* as an ordinary raise */
-		rig_sent(&g);
-		rig_set_held(&g, 0, MEM, 256 * MIB);
-		grow(&g, 245 * MIB, 20 * MIB);
-		g.now += S / 2;
-		CHECK(!rig_decide(&g));
-		CHECK(g.d.overtakes);
-		report_abandoned(g.s, g.now);
-		CHECK(rig_decide(&g));
-		CHECK(g.d.patch.leads);
-		CHECK_EQ(rig_limit(&g, 0, MEM), 4096 * MIB);
-		rig_sent(&g);
-		g.now += 10 * S;
-		CHECK(!rig_decide(&g));
-		CHECK(!g.d.overtakes);
-		CHECK_EQ(g.d.again, 0);
-	}
+	rig_set_held(g, 0, MEM, 4096 * MIB);
+	g->now += 60 * S;
+	grow(g, 200 * MIB, 0);
+	g->t.ahead_usec = S;
+	CHECK(rig_decide(g));
+	CHECK_EQ(rig_limit(g, 0, MEM), 4096 * MIB);
+	g->d.patch.leads = false; /* as an ordinary raise */
+	rig_sent(g);
+	rig_set_held(g, 0, MEM, 256 * MIB);
+	grow(g, 245 * MIB, 20 * MIB);
+	CHECK(!rig_later(g, S / 2));
+	CHECK(g->d.overtakes);
+	report_abandoned(g->s, g->now);
+	CHECK(rig_decide(g));
+	CHECK(g->d.patch.leads);
+	CHECK_EQ(rig_limit(g, 0, MEM), 4096 * MIB);
+	rig_sent(g);
+	CHECK(!rig_later(g, 10 * S));
+	CHECK(!g->d.overtakes);
+	CHECK_EQ(g->d.again, 0);
 }
 
 /* The quota has no room for all of the headroom: less of it, then none for ten minutes. */
-static void test_refusal_cuts_headroom(void)
+TEST(refusal_cuts_headroom)
 {
 	static const uint64_t room[] = {600 * MIB, 150 * MIB, 600 * MIB / 16};
 
@@ -156,41 +136,37 @@ static void test_refusal_cuts_headroom(void)
 		CHECK(!report_lead_denied(g.s, g.now));
 		rig_echo(&g);
 		grow(&g, 390 * MIB, 10 * MIB);
-		g.now += S;
-		CHECK(rig_decide(&g));
+		CHECK(rig_later(&g, S));
 		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(390 * MIB) + 600 * MIB);
 	}
 }
 
 /* A lead that has no answer is sent again as it was while it leaves enough: then there is one value
  * that may be stored late, however often the server fails. */
-static void test_sent_again_as_it_was(void)
+TEST_RIG(sent_again_as_it_was)
 {
-	WITH(g)
-	{
-		uint64_t limit = 0;
-		unsigned values = 0;
+	uint64_t limit = 0;
+	unsigned values = 0;
 
-		for (size_t i = 0; i < 25; i++) {
-			grow(&g, (210 + 10 * i) * MIB, 10 * MIB);
-			CHECK(rig_decide(&g));
-			values += rig_limit(&g, 0, MEM) != limit;
-			limit = rig_limit(&g, 0, MEM);
-			CHECK(limit >= with_margin(g.c[0].use_bytes) + 300 * MIB);
-			rig_sent(&g);
-			rig_answer(&g, REPORT_ANSWER_FAILED, 0);
-			g.now += S;
-		}
-		CHECK_EQ(values, 1);
-		grow(&g, 560 * MIB, 10 * MIB);
-		CHECK(rig_decide(&g));
-		/* The next one leaves twice as much. */
-		CHECK_EQ(rig_limit(&g, 0, MEM), 2 * limit - 256 * MIB);
+	for (size_t i = 0; i < 25; i++) {
+		grow(g, (210 + 10 * i) * MIB, 10 * MIB);
+		CHECK(rig_decide(g));
+		values += rig_limit(g, 0, MEM) != limit;
+		limit = rig_limit(g, 0, MEM);
+		CHECK(limit >= with_margin(g->c[0].use_bytes) + 300 * MIB);
+		rig_sent(g);
+		rig_answer(g, REPORT_ANSWER_FAILED, 0);
+		g->now += S;
 	}
+	CHECK_EQ(values, 1);
+	grow(g, 560 * MIB, 10 * MIB);
+	CHECK(rig_decide(g));
+	/* The next one leaves twice as much. */
+	CHECK_EQ(rig_limit(g, 0, MEM), 2 * limit - 256 * MIB);
 }
 
 /* What an earlier agent was refused: no lead for 10 min, of what it sent; requests of a quota. */
-static void test_recalled(bool requests)
+TEST_BOTH(recalled, requests)
 {
 	const struct report_answer text = {.kind = REPORT_ANSWER_REFUSED, .requests = requests};
 
@@ -211,17 +187,4 @@ static void test_recalled(bool requests)
 		CHECK_EQ(allows(&g, MEM), LIMIT_MAX);
 		CHECK_EQ(allows(&g, CPU), LIMIT_MAX);
 	}
-}
-
-int main(void)
-{
-	test_cuts_count_on_after_pause();
-	test_own_value_changed_in_between();
-	test_overtakes_an_unanswered_one();
-	test_refusal_cuts_headroom();
-	test_sent_again_as_it_was();
-	test_unanswered_may_be_stored();
-	test_recalled(false);
-	test_recalled(true);
-	return check_result();
 }

@@ -8,8 +8,7 @@
 static void begin(struct report_rig *g)
 {
 	rig_set_held(g, 0, CPU, 900);
-	g->now += 60 * S;
-	CHECK(rig_decide(g));
+	CHECK(rig_later(g, 60 * S));
 	CHECK_EQ(rig_after(g, 0, MEM), 256 * MIB);
 	rig_accept(g);
 	rig_observe(g);
@@ -20,39 +19,32 @@ static void begin(struct report_rig *g)
 }
 
 /* Memory may not be raised: then the kubelet must not get to replay the old limit. */
-static void test_refusal_takes_the_resize_back(void)
+TEST_RIG(refusal_takes_the_resize_back)
 {
-	WITH(g)
-	{
-		begin(&g);
-		g.now += S;
-		CHECK(rig_decide(&g));
-		rig_sent(&g);
-		CHECK(rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY) &
-		      REPORT_CHANGE_REFUSED);
-		CHECK_EQ(allows(&g, MEM), 256 * MIB);
-		g.c[0].use_bytes = 300 * MIB;
-		CHECK(rig_decide(&g)); /* at once */
-		CHECK_EQ(g.d.urgency, REPORT_LEADS);
-		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
-		CHECK_EQ(rig_limit(&g, 0, MEM), 0); /* as it was: no value to carry out */
-		rig_accept(&g);
-		rig_echo(&g);
-		/* And CPU waits for memory from now on. */
-		g.now += 120 * S;
-		g.c[0].slope_bps = 0;
-		g.c[0].growing = false;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_UNSAFE);
-	}
+	begin(g);
+	CHECK(rig_later(g, S));
+	rig_sent(g);
+	CHECK(rig_answer(g, REPORT_ANSWER_REFUSED, RESOURCES_MEMORY) & REPORT_CHANGE_REFUSED);
+	CHECK_EQ(allows(g, MEM), 256 * MIB);
+	g->c[0].use_bytes = 300 * MIB;
+	CHECK(rig_decide(g)); /* at once */
+	CHECK_EQ(g->d.urgency, REPORT_LEADS);
+	CHECK_EQ(rig_limit(g, 0, CPU), 500);
+	CHECK_EQ(rig_limit(g, 0, MEM), 0); /* as it was: no value to carry out */
+	rig_fulfil(g);
+	/* And CPU waits for memory from now on. */
+	g->now += 120 * S;
+	g->c[0].slope_bps = 0;
+	g->c[0].growing = false;
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_UNSAFE);
 }
 
 /* An ordinary resize has no answer for half a second, and the first container grows. */
 static void slow_resize(struct report_rig *g)
 {
 	rig_set_held(g, 0, CPU, 900);
-	g->now += 60 * S;
-	CHECK(rig_decide(g));
+	CHECK(rig_later(g, 60 * S));
 	rig_sent(g);
 	g->c[0].use_bytes = 245 * MIB;
 	g->c[0].slope_bps = 20 * MIB;
@@ -85,7 +77,7 @@ static void no_room(struct report_rig *g)
 }
 
 /* A request is given up for a lead only if the lead can be sent then. */
-static void test_nothing_to_overtake_with(void)
+TEST(nothing_to_overtake_with)
 {
 	static void (*const cases[])(struct report_rig *g) = {
 		NULL, no_rights, paused, contested, no_room,
@@ -107,45 +99,29 @@ static void test_nothing_to_overtake_with(void)
 
 /* An owner lowers CPU while a lead is under way. The answer has less CPU than the spec that the
  * lead was made from: that is no refusal of what vscaled sent. */
-static void test_owner_lowers_cpu_beside(void)
+TEST_RIG(owner_lowers_cpu_beside)
 {
-	WITH(g)
-	{
-		g.c[0].slope_bps = 50 * MIB;
-		g.c[0].growing = true;
-		rig_set_held(&g, 0, MEM, 400 * MIB);
-		CHECK(rig_decide(&g));
-		rig_sent(&g);
-		rig_res(&g, 0, CPU)->spec_limit = 300;
-		g.f.generation++;
-		CHECK(rig_observe(&g) & REPORT_CHANGE_FOREIGN);
-		rig_store(&g);
-		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), 0);
-		CHECK_EQ(allows(&g, CPU), LIMIT_MAX);
-	}
+	g->c[0].slope_bps = 50 * MIB;
+	g->c[0].growing = true;
+	rig_set_held(g, 0, MEM, 400 * MIB);
+	CHECK(rig_decide(g));
+	rig_sent(g);
+	rig_res(g, 0, CPU)->spec_limit = 300;
+	g->f.generation++;
+	CHECK(rig_observe(g) & REPORT_CHANGE_FOREIGN);
+	rig_store(g);
+	CHECK_EQ(rig_answer(g, REPORT_ANSWER_OK, 0), 0);
+	CHECK_EQ(allows(g, CPU), LIMIT_MAX);
 }
 
 /* Done while the request was under way: nothing is waited for after its failure. */
-static void test_echo_beside_a_failure(void)
+TEST_RIG(echo_beside_a_failure)
 {
-	WITH(g)
-	{
-		begin(&g);
-		g.now += S;
-		CHECK(rig_decide(&g));
-		rig_sent(&g);
-		rig_echo(&g);
-		rig_answer(&g, REPORT_ANSWER_FAILED, 0);
-		CHECK_EQ(rig_observe(&g), REPORT_CHANGE_VERIFY | REPORT_CHANGE_RATIFIED);
-		CHECK(!report_pending(g.s));
-	}
-}
-
-int main(void)
-{
-	test_echo_beside_a_failure();
-	test_refusal_takes_the_resize_back();
-	test_nothing_to_overtake_with();
-	test_owner_lowers_cpu_beside();
-	return check_result();
+	begin(g);
+	CHECK(rig_later(g, S));
+	rig_sent(g);
+	rig_echo(g);
+	rig_answer(g, REPORT_ANSWER_FAILED, 0);
+	CHECK_EQ(rig_observe(g), REPORT_CHANGE_VERIFY | REPORT_CHANGE_RATIFIED);
+	CHECK(!report_pending(g->s));
 }

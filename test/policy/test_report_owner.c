@@ -5,8 +5,7 @@
 static void send_900(struct report_rig *g)
 {
 	rig_set_held(g, 0, CPU, 900);
-	g->now += 100 * S;
-	CHECK(rig_decide(g));
+	CHECK(rig_later(g, 100 * S));
 	CHECK_EQ(rig_limit(g, 0, CPU), 900);
 	rig_sent(g);
 }
@@ -34,7 +33,7 @@ static uint64_t allowed(const struct report_rig *g)
 #define LOWERED (REPORT_CHANGE_REFUSED | REPORT_CHANGE_LOWERED)
 
 /* Before the answer, and in it: told once. */
-static void test_lowered(void)
+TEST(lowered)
 {
 	WITH(g)
 	{
@@ -58,86 +57,59 @@ static void test_lowered(void)
 }
 
 /* In another writer's request, about another value. */
-static void test_lowered_later(void)
+TEST_RIG(lowered_later)
 {
-	WITH(g)
-	{
-		send_900(&g);
-		CHECK_EQ(stored(&g, 900, OWNER_VSCALED), 0);
-		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), 0);
-		rig_echo(&g);
-		g.now += 120 * S;
-		CHECK_EQ(stored(&g, 700, OWNER_VSCALED), REPORT_CHANGE_VERIFY | LOWERED);
-		CHECK_EQ(allowed(&g), 700);
-		CHECK_EQ(report_foreign(g.s, 0), 0);
-	}
+	send_900(g);
+	CHECK_EQ(stored(g, 900, OWNER_VSCALED), 0);
+	CHECK_EQ(rig_answer(g, REPORT_ANSWER_OK, 0), 0);
+	rig_echo(g);
+	g->now += 120 * S;
+	CHECK_EQ(stored(g, 700, OWNER_VSCALED), REPORT_CHANGE_VERIFY | LOWERED);
+	CHECK_EQ(allowed(g), 700);
+	CHECK_EQ(report_foreign(g->s, 0), 0);
 }
 
 /* The owner asks for the value that our request has, which is under way. */
-static void test_same_value(void)
+TEST_RIG(same_value)
 {
-	WITH(g)
-	{
-		send_900(&g);
-		CHECK(stored(&g, 900, OWNER_OTHER) & REPORT_CHANGE_FOREIGN);
-		CHECK_EQ(report_foreign(g.s, 0), RESOURCES_CPU);
-	}
+	send_900(g);
+	CHECK(stored(g, 900, OWNER_OTHER) & REPORT_CHANGE_FOREIGN);
+	CHECK_EQ(report_foreign(g->s, 0), RESOURCES_CPU);
 }
 
 /* The owner applies the value that stands there: shared, so the owner's. early: the watch has
  * delivered our resize before its answer. */
-static void applied(bool early)
+TEST_RIG_BOTH(applied, early)
 {
-	WITH(g)
-	{
-		send_900(&g);
-		if (early)
-			CHECK_EQ(stored(&g, 900, OWNER_VSCALED), 0);
-		else
-			rig_store(&g);
-		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), 0);
-		CHECK_EQ(stored(&g, 900, OWNER_VSCALED) & REPORT_CHANGE_FOREIGN, 0);
-		rig_echo(&g);
-		CHECK(stored(&g, 900, OWNER_OTHER) & REPORT_CHANGE_FOREIGN);
-		CHECK_EQ(report_foreign(g.s, 0), RESOURCES_CPU);
-		CHECK_EQ(rig_observe(&g) & REPORT_CHANGE_FOREIGN, 0); /* once */
-	}
+	send_900(g);
+	if (early)
+		CHECK_EQ(stored(g, 900, OWNER_VSCALED), 0);
+	else
+		rig_store(g);
+	CHECK_EQ(rig_answer(g, REPORT_ANSWER_OK, 0), 0);
+	CHECK_EQ(stored(g, 900, OWNER_VSCALED) & REPORT_CHANGE_FOREIGN, 0);
+	rig_echo(g);
+	CHECK(stored(g, 900, OWNER_OTHER) & REPORT_CHANGE_FOREIGN);
+	CHECK_EQ(report_foreign(g->s, 0), RESOURCES_CPU);
+	CHECK_EQ(rig_observe(g) & REPORT_CHANGE_FOREIGN, 0); /* once */
 }
 
 /* Entries were cleared: the comparison of values stays. */
-static void test_unknown(void)
+TEST_RIG(unknown)
 {
-	WITH(g)
-	{
-		send_900(&g);
-		CHECK_EQ(stored(&g, 900, OWNER_UNKNOWN), 0);
-		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), 0);
-		rig_echo(&g);
-		CHECK(stored(&g, 600, OWNER_UNKNOWN) & REPORT_CHANGE_FOREIGN);
-	}
+	send_900(g);
+	CHECK_EQ(stored(g, 900, OWNER_UNKNOWN), 0);
+	CHECK_EQ(rig_answer(g, REPORT_ANSWER_OK, 0), 0);
+	rig_echo(g);
+	CHECK(stored(g, 600, OWNER_UNKNOWN) & REPORT_CHANGE_FOREIGN);
 }
 
 /* A request without an answer is stored late: ours, and no admission's. */
-static void test_late(void)
+TEST_RIG(late)
 {
-	WITH(g)
-	{
-		send_900(&g);
-		rig_answer(&g, REPORT_ANSWER_FAILED, 0);
-		g.now += 5 * S;
-		CHECK_EQ(stored(&g, 900, OWNER_VSCALED) & (REPORT_CHANGE_FOREIGN | LOWERED), 0);
-		CHECK_EQ(allowed(&g), LIMIT_MAX);
-	}
-}
-
-int main(void)
-{
-	test_lowered();
-	test_lowered_later();
-	test_same_value();
-	applied(false);
-	applied(true);
-	test_unknown();
-	test_late();
-	return check_result();
+	send_900(g);
+	rig_answer(g, REPORT_ANSWER_FAILED, 0);
+	g->now += 5 * S;
+	CHECK_EQ(stored(g, 900, OWNER_VSCALED) & (REPORT_CHANGE_FOREIGN | LOWERED), 0);
+	CHECK_EQ(allowed(g), LIMIT_MAX);
 }

@@ -237,7 +237,7 @@ static void server(struct report_rig *g, struct tally *t)
 
 static void history(uint64_t steps, struct tally *t)
 {
-	struct report_rig g;
+	OWN(rig_free) struct report_rig g;
 
 	random_pod(&g);
 	memset(t->restarted_at, 0, sizeof t->restarted_at);
@@ -257,7 +257,6 @@ static void history(uint64_t steps, struct tally *t)
 			t->unsafe += g.d.block == REPORT_BLOCK_UNSAFE;
 		}
 	}
-	rig_free(&g);
 }
 
 int main(void)

@@ -2,8 +2,6 @@
 /* One node's queue of reports: coalescing, order, rate, 429, outage. */
 #include "policy/report/report_queue.h"
 #include "test/check.h"
-#include <stdio.h>
-#include <string.h>
 
 #define S USEC_PER_SEC
 
@@ -66,7 +64,7 @@ static const char *pop(struct report_queue *q, usec_t now)
 	return s->uid;
 }
 
-static void test_coalesces(void)
+TEST(coalesces)
 {
 	struct report_queue q;
 
@@ -77,7 +75,7 @@ static void test_coalesces(void)
 	CHECK_EQ(slot_of("pod-0")->since, S);
 }
 
-static void test_order(void)
+TEST(order)
 {
 	struct report_queue q;
 
@@ -103,7 +101,7 @@ static void test_order(void)
 	report_queue_drop(&q, slot_of("unknown"));
 }
 
-static void test_rate(void)
+TEST(rate)
 {
 	struct report_queue q;
 	usec_t now = S;
@@ -123,7 +121,7 @@ static void test_rate(void)
 }
 
 /* Passes at the due times are enough. */
-static void test_due_is_reached(void)
+TEST(due_is_reached)
 {
 	struct report_queue q;
 	usec_t now = S;
@@ -140,7 +138,7 @@ static void test_due_is_reached(void)
 	CHECK_EQ(passes, 100);
 }
 
-static void test_slow_down(void)
+TEST(slow_down)
 {
 	struct report_queue q;
 	usec_t now = S, opens;
@@ -200,7 +198,7 @@ static void outage(usec_t length, uint64_t seed)
 }
 
 /* Reports marked in the minute after an outage are spread as well. */
-static void test_spread_takes_what_is_new(void)
+TEST(spread_takes_what_is_new)
 {
 	struct report_queue q;
 	usec_t now = S;
@@ -221,7 +219,7 @@ static void test_spread_takes_what_is_new(void)
 
 /* Urgent reports are not spread: marked before the outage ended, in the minute after, or made
  * urgent in it. */
-static void test_at_once_is_not_spread(void)
+TEST(at_once_is_not_spread)
 {
 	struct report_queue q;
 
@@ -244,7 +242,7 @@ static void test_at_once_is_not_spread(void)
 }
 
 /* During an outage, a report that is no longer urgent waits for its end. */
-static void test_no_more_urgent(void)
+TEST(no_more_urgent)
 {
 	struct report_queue q;
 
@@ -258,7 +256,7 @@ static void test_no_more_urgent(void)
 }
 
 /* Beside the ordinary budget leads have 32 at once, then one every 5 s. */
-static void test_budget_of_leads(void)
+TEST(budget_of_leads)
 {
 	const struct report_rate slow = {.interval_usec = 600 * S, .burst = 1};
 	struct report_queue q;
@@ -276,7 +274,7 @@ static void test_budget_of_leads(void)
 }
 
 /* An outage of an hour: leads are tried at once, and still seldom. */
-static void test_leads_have_their_own_budget(void)
+TEST(leads_have_their_own_budget)
 {
 	struct report_queue q;
 	usec_t now = S, at = 0;
@@ -312,7 +310,7 @@ static void test_leads_have_their_own_budget(void)
 }
 
 /* Annotations of a full node take no more than half of the burst: a resize finds the rest. */
-static void test_annotations_leave_room(void)
+TEST(annotations_leave_room)
 {
 	struct report_queue q;
 	usec_t now = S;
@@ -332,23 +330,11 @@ static void test_annotations_leave_room(void)
 	CHECK_STR(pop(&q, now), "");
 }
 
-int main(void)
+TEST(with_parameters)
 {
-	test_coalesces();
-	test_order();
-	test_rate();
-	test_due_is_reached();
-	test_slow_down();
 	for (uint64_t seed = 1; seed <= 10; seed++) {
 		outage(10 * S, seed);
 		outage(3600 * S, seed);
 		outage(86400 * S, seed);
 	}
-	test_spread_takes_what_is_new();
-	test_at_once_is_not_spread();
-	test_no_more_urgent();
-	test_budget_of_leads();
-	test_leads_have_their_own_budget();
-	test_annotations_leave_room();
-	return check_result();
 }

@@ -19,7 +19,7 @@ static void bound(struct report_rig *g, uint64_t milli, uint64_t bytes)
 }
 
 /* The limit goes out whatever the node holds; the request takes what fits. */
-static void test_takes_what_fits(void)
+TEST(takes_what_fits)
 {
 	static const struct {
 		uint64_t room, request; /* 0: not named */
@@ -39,69 +39,62 @@ static void test_takes_what_fits(void)
 }
 
 /* A request alone waits, says why, and goes out when there is room. */
-static void test_request_waits(void)
+TEST_RIG(request_waits)
 {
-	WITH(g)
-	{
-		g.f.controlled = CONTROLLED_REQUESTS_AND_LIMITS;
-		rig_res(&g, 0, CPU)->request = 400;
-		bound(&g, 0, 0);
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_ROOM);
-		g.f.room_unknown = true;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_NODE);
-		CHECK(!g.d.short_of_room); /* no reason to evict it */
-		g.f.room_unknown = false;
-		bound(&g, 200, 0);
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_request(&g, 0, CPU), 400);
-		/* Down it goes at any time. */
-		rig_res(&g, 0, CPU)->request = 100;
-		bound(&g, 0, 0);
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_request(&g, 0, CPU), 100);
-	}
+	g->f.controlled = CONTROLLED_REQUESTS_AND_LIMITS;
+	rig_res(g, 0, CPU)->request = 400;
+	bound(g, 0, 0);
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_ROOM);
+	g->f.room_unknown = true;
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_NODE);
+	CHECK(!g->d.short_of_room); /* no reason to evict it */
+	g->f.room_unknown = false;
+	bound(g, 200, 0);
+	CHECK(rig_decide(g));
+	CHECK_EQ(rig_request(g, 0, CPU), 400);
+	/* Down it goes at any time. */
+	rig_res(g, 0, CPU)->request = 100;
+	bound(g, 0, 0);
+	CHECK(rig_decide(g));
+	CHECK_EQ(rig_request(g, 0, CPU), 100);
 }
 
 /* The kubelet takes no other memory request of a container that may swap: its limit goes alone, in
  * no case further than a LimitRange's ratio lets it without the request. */
-static void test_swaps(void)
+TEST_RIG(swaps)
 {
-	WITH(g)
-	{
-		want_more(&g);
-		g.c[0].swaps = true;
-		rig_set_held(&g, 0, MEM, 512 * MIB);
-		rig_res(&g, 0, MEM)->request = 300 * MIB;
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 512 * MIB);
-		CHECK_EQ(rig_request(&g, 0, MEM), 0);
-		CHECK_EQ(rig_request(&g, 0, CPU), 800);
-		rig_res(&g, 0, MEM)->request = 64 * MIB;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_request(&g, 0, MEM), 0);
-		rig_res(&g, 0, MEM)->ratio_permille = 3000;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 384 * MIB);
-		CHECK_EQ(rig_request(&g, 0, MEM), 0);
-		/* A lead, and the way back. */
-		g.c[0].use_bytes = 250 * MIB;
-		g.c[0].slope_bps = 10 * MIB;
-		g.c[0].growing = true;
-		CHECK(rig_decide(&g));
-		CHECK(rig_limit(&g, 0, MEM) > 256 * MIB && rig_limit(&g, 0, MEM) <= 384 * MIB);
-		CHECK_EQ(rig_request(&g, 0, MEM), 0);
-		g.c[0].growing = false;
-		g.c[0].slope_bps = 0;
-		g.f.restoring = true;
-		rig_res(&g, 0, MEM)->spec_limit = 512 * MIB;
-		rig_res(&g, 0, MEM)->original_request = 64 * MIB;
-		CHECK(rig_decide(&g));
-		CHECK(rig_limit(&g, 0, MEM) != 0);
-		CHECK_EQ(rig_request(&g, 0, MEM), 0);
-	}
+	want_more(g);
+	g->c[0].swaps = true;
+	rig_set_held(g, 0, MEM, 512 * MIB);
+	rig_res(g, 0, MEM)->request = 300 * MIB;
+	CHECK(rig_later(g, 60 * S));
+	CHECK_EQ(rig_limit(g, 0, MEM), 512 * MIB);
+	CHECK_EQ(rig_request(g, 0, MEM), 0);
+	CHECK_EQ(rig_request(g, 0, CPU), 800);
+	rig_res(g, 0, MEM)->request = 64 * MIB;
+	CHECK(rig_decide(g));
+	CHECK_EQ(rig_request(g, 0, MEM), 0);
+	rig_res(g, 0, MEM)->ratio_permille = 3000;
+	CHECK(rig_decide(g));
+	CHECK_EQ(rig_limit(g, 0, MEM), 384 * MIB);
+	CHECK_EQ(rig_request(g, 0, MEM), 0);
+	/* A lead, and the way back. */
+	g->c[0].use_bytes = 250 * MIB;
+	g->c[0].slope_bps = 10 * MIB;
+	g->c[0].growing = true;
+	CHECK(rig_decide(g));
+	CHECK(rig_limit(g, 0, MEM) > 256 * MIB && rig_limit(g, 0, MEM) <= 384 * MIB);
+	CHECK_EQ(rig_request(g, 0, MEM), 0);
+	g->c[0].growing = false;
+	g->c[0].slope_bps = 0;
+	g->f.restoring = true;
+	rig_res(g, 0, MEM)->spec_limit = 512 * MIB;
+	rig_res(g, 0, MEM)->original_request = 64 * MIB;
+	CHECK(rig_decide(g));
+	CHECK(rig_limit(g, 0, MEM) != 0);
+	CHECK_EQ(rig_request(g, 0, MEM), 0);
 }
 
 enum how { DEFERRED, INFEASIBLE, NODE_CAPACITY, QUOTA };
@@ -153,41 +146,34 @@ static void test_refused_request_alone(enum how how)
 			CHECK(rig_decide(&g));
 			CHECK_EQ(rig_limit(&g, 0, CPU), 900);
 			CHECK_EQ(rig_request(&g, 0, CPU), 0);
-			rig_accept(&g);
-			rig_echo(&g);
+			rig_fulfil(&g);
 		}
 		CHECK_EQ(rig_res(&g, 0, CPU)->spec_limit, 900);
 		CHECK_EQ(rig_res(&g, 0, CPU)->spec_request, 200);
 		/* It may go on rising, and the request is not asked for again before its time. */
 		rig_set_held(&g, 0, CPU, 1500);
-		g.now += 600 * S;
-		CHECK(rig_decide(&g));
+		CHECK(rig_later(&g, 600 * S));
 		CHECK_EQ(rig_limit(&g, 0, CPU), 1500);
 		CHECK_EQ(rig_request(&g, 0, CPU), 0);
-		rig_accept(&g);
-		rig_echo(&g);
-		g.now += g.t.refusal_usec;
-		CHECK(rig_decide(&g));
+		rig_fulfil(&g);
+		CHECK(rig_later(&g, g.t.refusal_usec));
 		CHECK_EQ(rig_request(&g, 0, CPU), 800);
 	}
 }
 
 /* A quota of limits: as before, the limit is the cause. */
-static void test_refused_limit(void)
+TEST_RIG(refused_limit)
 {
-	WITH(g)
-	{
-		want_more(&g);
-		CHECK(rig_decide(&g));
-		rig_sent(&g);
-		rig_answer(&g, REPORT_ANSWER_REFUSED, RESOURCES_CPU);
-		CHECK_EQ(allows(&g, CPU), 500);
-	}
+	want_more(g);
+	CHECK(rig_decide(g));
+	rig_sent(g);
+	rig_answer(g, REPORT_ANSWER_REFUSED, RESOURCES_CPU);
+	CHECK_EQ(allows(g, CPU), 500);
 }
 
 /* A Guaranteed pod's limit is its request: the lead takes what fits, and no more is sent than
  * that. What is above it is growth that no one ratifies. */
-static void test_guaranteed(void)
+TEST(guaranteed)
 {
 	static const struct {
 		uint64_t room_mib;
@@ -227,33 +213,23 @@ static void test_guaranteed(void)
 }
 
 /* The originals of a lowered request are a raise like any other; their limits are not. */
-static void test_restore(void)
+TEST_RIG(restore)
 {
-	WITH(g)
-	{
-		g.f.restoring = true;
-		g.f.active = false;
-		rig_res(&g, 0, CPU)->spec_limit = 300;
-		rig_res(&g, 0, CPU)->spec_request = 50;
-		g.f.generation++;
-		g.s->ours = true;
-		rig_observe(&g);
-		bound(&g, 100, 0);
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, CPU), 500);
-		CHECK_EQ(rig_request(&g, 0, CPU), 150);
-	}
+	g->f.restoring = true;
+	g->f.active = false;
+	rig_res(g, 0, CPU)->spec_limit = 300;
+	rig_res(g, 0, CPU)->spec_request = 50;
+	g->f.generation++;
+	g->s->ours = true;
+	rig_observe(g);
+	bound(g, 100, 0);
+	CHECK(rig_decide(g));
+	CHECK_EQ(rig_limit(g, 0, CPU), 500);
+	CHECK_EQ(rig_request(g, 0, CPU), 150);
 }
 
-int main(void)
+TEST(with_parameters)
 {
-	test_restore();
-	test_takes_what_fits();
-	test_swaps();
-	test_request_waits();
 	for (enum how how = DEFERRED; how <= QUOTA; how++)
 		test_refused_request_alone(how);
-	test_refused_limit();
-	test_guaranteed();
-	return check_result();
 }

@@ -234,7 +234,7 @@ static struct figures figures_of(const struct cluster *c, const char *name, size
 }
 
 /* Every pod changes every ten minutes while the server is away for an hour. */
-static void test_outage(void)
+TEST(outage)
 {
 	struct cluster *c = cluster_new(600 * S);
 	struct figures f;
@@ -270,7 +270,7 @@ static void test_outage(void)
 
 /* Ten groups of 500 nodes, one a minute, each agent within 10 s; every pod is reported once, a
  * minute or two after its node's start. */
-static void test_roll_out(void)
+TEST(roll_out)
 {
 	struct cluster *c = cluster_new(0);
 	struct figures f;
@@ -319,8 +319,7 @@ int main(void)
 {
 	struct figures f;
 
-	test_outage();
-	test_roll_out();
+	check_run();
 	f = an_hour("a change an hour", 3600 * S);
 	CHECK(f.all_peak <= 250 && f.p99 <= 1);
 	/* More than the rate lets through: newest states only, and the server sees no more. */

@@ -13,8 +13,7 @@ static bool leads(struct report_rig *g, uint64_t use, uint64_t slope)
 static void lead(struct report_rig *g, uint64_t use, uint64_t slope)
 {
 	CHECK(leads(g, use, slope));
-	rig_accept(g);
-	rig_echo(g);
+	rig_fulfil(g);
 }
 
 /* The container's limit in the spec, as its owner made it. */
@@ -27,14 +26,6 @@ static void original(struct report_rig *g, uint64_t limit)
 	rig_observe(g);
 }
 
-/* Another writer's limit. Returns the changes. */
-static uint32_t foreign(struct report_rig *g, uint64_t limit)
-{
-	rig_res(g, 0, MEM)->spec_limit = limit;
-	g->f.generation++;
-	return rig_observe(g);
-}
-
 static uint32_t refuse(struct report_rig *g)
 {
 	rig_sent(g);
@@ -42,31 +33,25 @@ static uint32_t refuse(struct report_rig *g)
 }
 
 /* Above half of the limit: growth of 10 s decides. */
-static void test_ten_seconds(void)
+TEST_RIG(ten_seconds)
 {
-	WITH(g)
-	{
-		CHECK(!leads(&g, 206 * MIB, 5 * MIB)); /* 10.0 s from the limit */
-		CHECK(leads(&g, 206 * MIB, 5 * MIB + 1));
-		CHECK(!leads(&g, 206 * MIB - 1, 5 * MIB));
-		CHECK(leads(&g, 206 * MIB + 1, 5 * MIB));
-	}
+	CHECK(!leads(g, 206 * MIB, 5 * MIB)); /* 10.0 s from the limit */
+	CHECK(leads(g, 206 * MIB, 5 * MIB + 1));
+	CHECK(!leads(g, 206 * MIB - 1, 5 * MIB));
+	CHECK(leads(g, 206 * MIB + 1, 5 * MIB));
 }
 
 /* Less than 10 s from the limit: half of it must be in use, or the limit be 2 s away. */
-static void test_half_of_the_limit_or_two_seconds(void)
+TEST_RIG(half_of_the_limit_or_two_seconds)
 {
-	WITH(g)
-	{
-		CHECK(!leads(&g, 128 * MIB - 1, 13 * MIB));
-		CHECK(leads(&g, 128 * MIB, 13 * MIB));
-		CHECK(!leads(&g, 100 * MIB, 78 * MIB - 1));
-		CHECK(leads(&g, 100 * MIB, 78 * MIB));
-	}
+	CHECK(!leads(g, 128 * MIB - 1, 13 * MIB));
+	CHECK(leads(g, 128 * MIB, 13 * MIB));
+	CHECK(!leads(g, 100 * MIB, 78 * MIB - 1));
+	CHECK(leads(g, 100 * MIB, 78 * MIB));
 }
 
 /* Slow growth: half of the margin stays free, 5 % of use or 8 MiB. */
-static void test_half_of_the_margin(void)
+TEST(half_of_the_margin)
 {
 	WITH(g)
 	{
@@ -84,41 +69,35 @@ static void test_half_of_the_margin(void)
 }
 
 /* Without growth only what the cgroup holds or has above the spec asks for a lead. */
-static void test_no_growth(void)
+TEST_RIG(no_growth)
 {
-	WITH(g)
-	{
-		g.c[0].replayed = true;
-		CHECK(!leads(&g, 250 * MIB, 0));
-		CHECK(leads(&g, 250 * MIB, 1));
-		g.c[0].replayed = false;
-		rig_res(&g, 0, MEM)->held = 256 * MIB + 4096;
-		CHECK(leads(&g, 250 * MIB, 0));
-		rig_res(&g, 0, MEM)->held = 256 * MIB;
-		CHECK(!leads(&g, 250 * MIB, 0));
-		rig_res(&g, 0, MEM)->actual = 256 * MIB + 4096;
-		CHECK(leads(&g, 250 * MIB, 0));
-	}
+	g->c[0].replayed = true;
+	CHECK(!leads(g, 250 * MIB, 0));
+	CHECK(leads(g, 250 * MIB, 1));
+	g->c[0].replayed = false;
+	rig_res(g, 0, MEM)->held = 256 * MIB + 4096;
+	CHECK(leads(g, 250 * MIB, 0));
+	rig_res(g, 0, MEM)->held = 256 * MIB;
+	CHECK(!leads(g, 250 * MIB, 0));
+	rig_res(g, 0, MEM)->actual = 256 * MIB + 4096;
+	CHECK(leads(g, 250 * MIB, 0));
 }
 
 /* Headroom of a minute is renewed when 30 s of it are left. */
-static void test_half_of_the_headroom(void)
+TEST_RIG(half_of_the_headroom)
 {
-	WITH(g)
-	{
-		uint64_t spec;
+	uint64_t spec;
 
-		lead(&g, 206 * MIB, 10 * MIB);
-		spec = rig_res(&g, 0, MEM)->spec_limit;
-		g.now += 2 * S;
-		CHECK(!leads(&g, spec - 300 * MIB, 10 * MIB));
-		CHECK(leads(&g, spec - 300 * MIB + 1, 10 * MIB));
-	}
+	lead(g, 206 * MIB, 10 * MIB);
+	spec = rig_res(g, 0, MEM)->spec_limit;
+	g->now += 2 * S;
+	CHECK(!leads(g, spec - 300 * MIB, 10 * MIB));
+	CHECK(leads(g, spec - 300 * MIB + 1, 10 * MIB));
 }
 
 /* The first headroom covers 20 s, and 10 s of it are left at the renewal. That one and later ones
  * cover a minute, if they come within 90 s: growth that goes on. */
-static void test_first_headroom(void)
+TEST(first_headroom)
 {
 	static const struct {
 		usec_t after;
@@ -152,86 +131,74 @@ static void test_first_headroom(void)
 
 /* What was sent during growth had a minute of room, and is renewed at 30 s of it. After 90 s
  * without a lead it is renewed as the first one is. */
-static void test_growth_that_goes_on(void)
+TEST_RIG(growth_that_goes_on)
 {
-	WITH(g)
-	{
-		uint64_t spec;
+	uint64_t spec;
 
-		g.t = report_tuning_default;
-		lead(&g, 210 * MIB, 10 * MIB);
-		g.now += 20 * S;
-		lead(&g, rig_res(&g, 0, MEM)->spec_limit, 10 * MIB);
-		spec = rig_res(&g, 0, MEM)->spec_limit;
-		g.now += 90 * S - JUST;
-		CHECK(!leads(&g, spec - 300 * MIB, 10 * MIB));
-		CHECK(leads(&g, spec - 300 * MIB + 1, 10 * MIB));
-		g.now += JUST;
-		CHECK(!leads(&g, spec - 100 * MIB, 10 * MIB));
-		CHECK(leads(&g, spec - 100 * MIB + 1, 10 * MIB));
-	}
+	g->t = report_tuning_default;
+	lead(g, 210 * MIB, 10 * MIB);
+	g->now += 20 * S;
+	lead(g, rig_res(g, 0, MEM)->spec_limit, 10 * MIB);
+	spec = rig_res(g, 0, MEM)->spec_limit;
+	g->now += 90 * S - JUST;
+	CHECK(!leads(g, spec - 300 * MIB, 10 * MIB));
+	CHECK(leads(g, spec - 300 * MIB + 1, 10 * MIB));
+	g->now += JUST;
+	CHECK(!leads(g, spec - 100 * MIB, 10 * MIB));
+	CHECK(leads(g, spec - 100 * MIB + 1, 10 * MIB));
 }
 
 /* A cut leaves 15 s, so the next lead is due at 7.5 s; the second cut a quarter of that; the third
  * refusal denies. */
-static void test_after_cuts(void)
+TEST_RIG(after_cuts)
 {
-	WITH(g)
-	{
-		CHECK(leads(&g, 206 * MIB, 10 * MIB));
-		CHECK_EQ(refuse(&g), REPORT_CHANGE_RETRY);
-		CHECK(!leads(&g, 181 * MIB, 10 * MIB));
-		CHECK(leads(&g, 181 * MIB + 1, 10 * MIB));
-		CHECK_EQ(rig_limit(&g, 0, MEM), with_margin(181 * MIB + 1) + 150 * MIB);
-		refuse(&g);
-		CHECK(!leads(&g, 256 * MIB - 75 * MIB / 4, 10 * MIB));
-		CHECK(leads(&g, 256 * MIB - 75 * MIB / 4 + 1, 10 * MIB));
-		CHECK(!report_lead_denied(g.s, g.now));
-		refuse(&g);
-		CHECK(report_lead_denied(g.s, g.now));
-		g.now += 600 * S - JUST;
-		CHECK(!leads(&g, 250 * MIB, 10 * MIB));
-		g.now += JUST;
-		CHECK(leads(&g, 250 * MIB, 10 * MIB));
-	}
+	CHECK(leads(g, 206 * MIB, 10 * MIB));
+	CHECK_EQ(refuse(g), REPORT_CHANGE_RETRY);
+	CHECK(!leads(g, 181 * MIB, 10 * MIB));
+	CHECK(leads(g, 181 * MIB + 1, 10 * MIB));
+	CHECK_EQ(rig_limit(g, 0, MEM), with_margin(181 * MIB + 1) + 150 * MIB);
+	refuse(g);
+	CHECK(!leads(g, 256 * MIB - 75 * MIB / 4, 10 * MIB));
+	CHECK(leads(g, 256 * MIB - 75 * MIB / 4 + 1, 10 * MIB));
+	CHECK(!report_lead_denied(g->s, g->now));
+	refuse(g);
+	CHECK(report_lead_denied(g->s, g->now));
+	g->now += 600 * S - JUST;
+	CHECK(!leads(g, 250 * MIB, 10 * MIB));
+	g->now += JUST;
+	CHECK(leads(g, 250 * MIB, 10 * MIB));
 }
 
 /* A cut that is due and cannot be sent denies growth after 9 s. */
-static void test_cut_that_cannot_be_sent(void)
+TEST_RIG(cut_that_cannot_be_sent)
 {
-	WITH(g)
-	{
-		CHECK(leads(&g, 300 * MIB, 10 * MIB));
-		rig_accept(&g);
-		g.f.observed_generation = g.f.generation;
-		g.f.pending_infeasible = true;
-		g.f.condition_resources = RESOURCES_MEMORY;
-		CHECK(rig_observe(&g) & REPORT_CHANGE_RETRY);
-		CHECK_EQ(g.s->lead, LEAD_CUT_DUE);
-		g.now += 9 * S - JUST;
-		CHECK(!report_lead_denied(g.s, g.now));
-		g.now += JUST;
-		CHECK(report_lead_denied(g.s, g.now));
-	}
+	CHECK(leads(g, 300 * MIB, 10 * MIB));
+	rig_accept(g);
+	g->f.observed_generation = g->f.generation;
+	g->f.pending_infeasible = true;
+	g->f.condition_resources = RESOURCES_MEMORY;
+	CHECK(rig_observe(g) & REPORT_CHANGE_RETRY);
+	CHECK_EQ(g->s->lead, LEAD_CUT_DUE);
+	g->now += 9 * S - JUST;
+	CHECK(!report_lead_denied(g->s, g->now));
+	g->now += JUST;
+	CHECK(report_lead_denied(g->s, g->now));
 }
 
 /* A second between two leads. */
-static void test_interval(void)
+TEST_RIG(interval)
 {
-	WITH(g)
-	{
-		lead(&g, 210 * MIB, 10 * MIB);
-		g.now += S - JUST;
-		CHECK(!leads(&g, 1000 * MIB, 10 * MIB));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_INTERVAL);
-		CHECK_EQ(g.d.again, g.now + JUST);
-		g.now += JUST;
-		CHECK(leads(&g, 1000 * MIB, 10 * MIB));
-	}
+	lead(g, 210 * MIB, 10 * MIB);
+	g->now += S - JUST;
+	CHECK(!leads(g, 1000 * MIB, 10 * MIB));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_INTERVAL);
+	CHECK_EQ(g->d.again, g->now + JUST);
+	g->now += JUST;
+	CHECK(leads(g, 1000 * MIB, 10 * MIB));
 }
 
 /* A lead without an answer may be stored for a minute: the next one is no lower until then. */
-static void test_unanswered(void)
+TEST(unanswered)
 {
 	for (unsigned i = 0; i < 2; i++)
 		WITH(g)
@@ -248,7 +215,7 @@ static void test_unanswered(void)
 }
 
 /* A lead without an answer is sent again as it was while half of its headroom is left. */
-static void test_sent_again(void)
+TEST(sent_again)
 {
 	for (unsigned i = 0; i < 2; i++)
 		WITH(g)
@@ -267,28 +234,24 @@ static void test_sent_again(void)
 }
 
 /* A raise that the kubelet finds infeasible: what use and its headroom need stays allowed. */
-static void test_allowed_after_refusal(void)
+TEST_RIG(allowed_after_refusal)
 {
-	WITH(g)
-	{
-		rig_set_held(&g, 0, MEM, 512 * MIB);
-		grow(&g, 150 * MIB, 5 * MIB);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
-		CHECK(!g.d.patch.leads);
-		CHECK_EQ(rig_limit(&g, 0, MEM), 512 * MIB);
-		rig_accept(&g);
-		g.f.observed_generation = g.f.generation;
-		g.f.pending_infeasible = true;
-		g.f.condition_resources = RESOURCES_MEMORY;
-		CHECK(rig_observe(&g) & REPORT_CHANGE_REFUSED);
-		CHECK_EQ(allows(&g, MEM), with_margin(150 * MIB) + 300 * MIB);
-	}
+	rig_set_held(g, 0, MEM, 512 * MIB);
+	grow(g, 150 * MIB, 5 * MIB);
+	CHECK(rig_later(g, 60 * S));
+	CHECK(!g->d.patch.leads);
+	CHECK_EQ(rig_limit(g, 0, MEM), 512 * MIB);
+	rig_accept(g);
+	g->f.observed_generation = g->f.generation;
+	g->f.pending_infeasible = true;
+	g->f.condition_resources = RESOURCES_MEMORY;
+	CHECK(rig_observe(g) & REPORT_CHANGE_REFUSED);
+	CHECK_EQ(allows(g, MEM), with_margin(150 * MIB) + 300 * MIB);
 }
 
 /* Another writer's limit is answered at once when use and growth of 10 s, or half of the margin,
  * do not fit; above the original when 30 s of growth do not. */
-static void test_external_limit(void)
+TEST(external_limit)
 {
 	WITH(g)
 	{
@@ -327,8 +290,7 @@ static void lower_and_answer(struct report_rig *g, uint64_t limit)
 	CHECK(!(foreign(g, limit) & REPORT_CHANGE_CONTESTED));
 	CHECK(rig_decide(g));
 	CHECK(g->d.patch.leads);
-	rig_accept(g);
-	rig_echo(g);
+	rig_fulfil(g);
 }
 
 /* Use of 300 MiB, which grows by 2 MiB a second, and headroom in the spec. */
@@ -340,7 +302,7 @@ static void begin_contest(struct report_rig *g)
 }
 
 /* Three answers within ten minutes are sent at once, the fourth waits. */
-static void test_three_answers_in_ten_minutes(void)
+TEST(three_answers_in_ten_minutes)
 {
 	for (unsigned i = 0; i < 2; i++)
 		WITH(g)
@@ -368,19 +330,16 @@ static void contest(struct report_rig *g)
 }
 
 /* The pauses: 10 s, then twice as long; ten quiet minutes after one end the contest. */
-static void test_pauses(void)
+TEST(pauses)
 {
 	for (unsigned i = 0; i < 2; i++)
 		WITH(g)
 		{
 			contest(&g);
-			g.now += 10 * S - JUST;
-			CHECK(!rig_decide(&g));
+			CHECK(!rig_later(&g, 10 * S - JUST));
 			CHECK_EQ(g.d.block, REPORT_BLOCK_CONTESTED);
-			g.now += JUST;
-			CHECK(rig_decide(&g));
-			rig_accept(&g);
-			rig_echo(&g);
+			CHECK(rig_later(&g, JUST));
+			rig_fulfil(&g);
 			g.now += i == 0 ? 600 * S - JUST : 600 * S;
 			foreign(&g, 256 * MIB);
 			CHECK_EQ(report_contested(g.s, g.now), i == 0);
@@ -391,7 +350,7 @@ static void test_pauses(void)
 }
 
 /* A limit with 30 s of growth ends a pause, also where the first lead covered 20 s. */
-static void test_limit_that_ends_a_pause(void)
+TEST(limit_that_ends_a_pause)
 {
 	uint64_t enough = with_margin(300 * MIB) + 60 * MIB;
 
@@ -410,7 +369,7 @@ static void test_limit_that_ends_a_pause(void)
 }
 
 /* A lowered limit that keeps a minute of growth begins none. */
-static void test_limit_that_is_no_contest(void)
+TEST(limit_that_is_no_contest)
 {
 	uint64_t enough = with_margin(300 * MIB) + 120 * MIB;
 
@@ -424,27 +383,4 @@ static void test_limit_that_is_no_contest(void)
 			CHECK_EQ((foreign(&g, enough - i * 4096) & REPORT_CHANGE_CONTESTED) != 0,
 				 i == 1);
 		}
-}
-
-int main(void)
-{
-	test_ten_seconds();
-	test_half_of_the_limit_or_two_seconds();
-	test_half_of_the_margin();
-	test_no_growth();
-	test_half_of_the_headroom();
-	test_first_headroom();
-	test_growth_that_goes_on();
-	test_after_cuts();
-	test_cut_that_cannot_be_sent();
-	test_interval();
-	test_unanswered();
-	test_sent_again();
-	test_allowed_after_refusal();
-	test_external_limit();
-	test_three_answers_in_ten_minutes();
-	test_pauses();
-	test_limit_that_ends_a_pause();
-	test_limit_that_is_no_contest();
-	return check_result();
 }

@@ -82,74 +82,62 @@ static void lead_again(struct report_rig *g)
 }
 
 /* Once a lead or its copy is stored, a copy without an answer is no reason to undo its owner. */
-static void test_owner_after_it_is_stored(bool copy)
+TEST_RIG_BOTH(owner_after_it_is_stored, copy)
 {
-	WITH(g)
-	{
-		for (size_t i = 0; i < RIG_CONTAINERS; i++) {
-			g.c[i].use_bytes = 230 * MIB;
-			g.c[i].slope_bps = 5 * MIB;
-			g.c[i].growing = true;
-		}
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
-		rig_sent(&g);
-		if (!copy)
-			rig_store(&g);
-		rig_answer(&g, REPORT_ANSWER_FAILED, 0);
-		g.now += 2 * S;
-		if (copy) {
-			CHECK(rig_decide(&g));
-			rig_accept(&g);
-		} else {
-			rig_observe(&g);
-		}
-		g.now += S;
-		rig_echo(&g);
-		CHECK(rig_res(&g, 1, MEM)->spec_limit > 500 * MIB);
-		g.c[0].slope_bps = MIB;
-		g.c[1].slope_bps = 0;
-		g.c[1].growing = false;
-		g.c[1].use_bytes = 120 * MIB;
-		lowered_by_owner(&g, 1, 300 * MIB);
-		lowered_by_owner(&g, 0, 240 * MIB);
-		lead_again(&g);
-		CHECK(rig_limit(&g, 0, MEM) < 400 * MIB);
-		CHECK_EQ(rig_after(&g, 1, MEM), 300 * MIB);
+	for (size_t i = 0; i < RIG_CONTAINERS; i++) {
+		g->c[i].use_bytes = 230 * MIB;
+		g->c[i].slope_bps = 5 * MIB;
+		g->c[i].growing = true;
 	}
+	CHECK(rig_later(g, 60 * S));
+	rig_sent(g);
+	if (!copy)
+		rig_store(g);
+	rig_answer(g, REPORT_ANSWER_FAILED, 0);
+	g->now += 2 * S;
+	if (copy) {
+		CHECK(rig_decide(g));
+		rig_accept(g);
+	} else {
+		rig_observe(g);
+	}
+	g->now += S;
+	rig_echo(g);
+	CHECK(rig_res(g, 1, MEM)->spec_limit > 500 * MIB);
+	g->c[0].slope_bps = MIB;
+	g->c[1].slope_bps = 0;
+	g->c[1].growing = false;
+	g->c[1].use_bytes = 120 * MIB;
+	lowered_by_owner(g, 1, 300 * MIB);
+	lowered_by_owner(g, 0, 240 * MIB);
+	lead_again(g);
+	CHECK(rig_limit(g, 0, MEM) < 400 * MIB);
+	CHECK_EQ(rig_after(g, 1, MEM), 300 * MIB);
 }
 
 /* It was stored, as the watch shows: no lead follows what had no answer, but the first of a growth.
  */
-static void test_stored_without_an_answer(void)
+TEST_RIG(stored_without_an_answer)
 {
-	WITH(g)
-	{
-		g.t.first_ahead_usec = report_tuning_default.first_ahead_usec;
-		rig_set_held(&g, 0, MEM, 320 * MIB);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
-		rig_sent(&g);
-		rig_store(&g);
-		rig_answer(&g, REPORT_ANSWER_FAILED, 0);
-		rig_echo(&g);
-		g.now += 10 * S;
-		grow(&g, 300 * MIB, 10 * MIB);
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 330 * MIB + 200 * MIB);
-	}
+	g->t.first_ahead_usec = report_tuning_default.first_ahead_usec;
+	rig_set_held(g, 0, MEM, 320 * MIB);
+	CHECK(rig_later(g, 60 * S));
+	rig_sent(g);
+	rig_store(g);
+	rig_answer(g, REPORT_ANSWER_FAILED, 0);
+	rig_echo(g);
+	g->now += 10 * S;
+	grow(g, 300 * MIB, 10 * MIB);
+	CHECK(rig_decide(g));
+	CHECK_EQ(rig_limit(g, 0, MEM), 330 * MIB + 200 * MIB);
 }
 
-int main(void)
+TEST(with_parameters)
 {
-	test_stored_without_an_answer();
-	test_owner_after_it_is_stored(true);
-	test_owner_after_it_is_stored(false);
 	test_any_is_stored_late(MIB, 0);
 	test_any_is_stored_late(10 * MIB, 0);
 	test_any_is_stored_late(100 * MIB, 0);
 	test_any_is_stored_late(500 * MIB, 0);
 	test_any_is_stored_late(10 * MIB, MIB);
 	test_any_is_stored_late(10 * MIB, 10 * MIB);
-	return check_result();
 }

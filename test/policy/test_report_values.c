@@ -3,73 +3,63 @@
 #include "test/policy/report_rig.h"
 
 /* A CPU limit raised in start-up is sent when it still holds five minutes after it. */
-static void test_startup(void)
+TEST_RIG(startup)
 {
-	WITH(g)
-	{
-		rig_set_held(&g, 0, CPU, 900);
-		rig_res(&g, 0, CPU)->startup_until = g.now + 60 * S;
-		g.now += 5 * 60 * S;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_LEASE);
-		CHECK_EQ(g.d.again, g.now + 60 * S);
-		/* A limit below the spec's is none that was raised. */
-		rig_res(&g, 0, CPU)->held = 300;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, CPU), 300);
-		rig_res(&g, 0, CPU)->held = 900;
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
-	}
+	rig_set_held(g, 0, CPU, 900);
+	rig_res(g, 0, CPU)->startup_until = g->now + 60 * S;
+	CHECK(!rig_later(g, 5 * 60 * S));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_LEASE);
+	CHECK_EQ(g->d.again, g->now + 60 * S);
+	/* A limit below the spec's is none that was raised. */
+	rig_res(g, 0, CPU)->held = 300;
+	CHECK(rig_decide(g));
+	CHECK_EQ(rig_limit(g, 0, CPU), 300);
+	rig_res(g, 0, CPU)->held = 900;
+	CHECK(rig_later(g, 60 * S));
+	CHECK_EQ(rig_limit(g, 0, CPU), 900);
 }
 
 /* A request without a limit: alone, a tenth apart, for ten minutes up and thirty down. */
-static void test_request_alone(void)
+TEST_RIG(request_alone)
 {
-	WITH(g)
-	{
-		struct report_resource *x = rig_res(&g, 0, CPU);
+	struct report_resource *x = rig_res(g, 0, CPU);
 
-		g.f.controlled = CONTROLLED_REQUESTS_AND_LIMITS;
-		x->spec_limit = x->original_limit = x->held = x->actual = LIMIT_MAX;
-		x->request = 219;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_NONE);
-		x->request = 300;
-		x->request_since = g.now;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.block, REPORT_BLOCK_LEASE);
-		CHECK_EQ(g.d.again, g.now + 600 * S);
-		g.now += 600 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_request(&g, 0, CPU), 300);
-		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
-		CHECK_EQ(g.d.urgency, REPORT_ORDINARY);
-		x->request = 100;
-		CHECK(!rig_decide(&g));
-		CHECK_EQ(g.d.again, g.now + 1200 * S);
-		g.now += 1200 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_request(&g, 0, CPU), 100);
-		/* Mode Initial: at once, however short the node has been up. */
-		x->spec_request = 200;
-		x->request = 300;
-		x->request_since = 0;
-		g.now = 60 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_request(&g, 0, CPU), 300);
-		/* Memory requested is none that grows: it goes before nothing. */
-		x->request = 0;
-		rig_res(&g, 0, MEM)->request = 200 * MIB;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(g.d.urgency, REPORT_ORDINARY);
-		/* Handed back: at once. */
-		x->back = true;
-		x->spec_request = 300;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_request(&g, 0, CPU), 200);
-	}
+	g->f.controlled = CONTROLLED_REQUESTS_AND_LIMITS;
+	x->spec_limit = x->original_limit = x->held = x->actual = LIMIT_MAX;
+	x->request = 219;
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_NONE);
+	x->request = 300;
+	x->request_since = g->now;
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.block, REPORT_BLOCK_LEASE);
+	CHECK_EQ(g->d.again, g->now + 600 * S);
+	CHECK(rig_later(g, 600 * S));
+	CHECK_EQ(rig_request(g, 0, CPU), 300);
+	CHECK_EQ(rig_limit(g, 0, CPU), 0);
+	CHECK_EQ(g->d.urgency, REPORT_ORDINARY);
+	x->request = 100;
+	CHECK(!rig_decide(g));
+	CHECK_EQ(g->d.again, g->now + 1200 * S);
+	CHECK(rig_later(g, 1200 * S));
+	CHECK_EQ(rig_request(g, 0, CPU), 100);
+	/* Mode Initial: at once, however short the node has been up. */
+	x->spec_request = 200;
+	x->request = 300;
+	x->request_since = 0;
+	g->now = 60 * S;
+	CHECK(rig_decide(g));
+	CHECK_EQ(rig_request(g, 0, CPU), 300);
+	/* Memory requested is none that grows: it goes before nothing. */
+	x->request = 0;
+	rig_res(g, 0, MEM)->request = 200 * MIB;
+	CHECK(rig_decide(g));
+	CHECK_EQ(g->d.urgency, REPORT_ORDINARY);
+	/* Handed back: at once. */
+	x->back = true;
+	x->spec_request = 300;
+	CHECK(rig_decide(g));
+	CHECK_EQ(rig_request(g, 0, CPU), 200);
 }
 
 static void make_guaranteed(struct report_rig *g, enum controlled_values controlled)
@@ -85,104 +75,71 @@ static void make_guaranteed(struct report_rig *g, enum controlled_values control
 }
 
 /* LimitsOnly: memory above the spec goes out with its request; both come back, and no further. */
-static void test_guaranteed_memory(void)
+TEST_RIG(guaranteed_memory)
 {
-	WITH(g)
-	{
-		make_guaranteed(&g, CONTROLLED_LIMITS);
-		rig_set_held(&g, 0, MEM, 400 * MIB);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 400 * MIB);
-		CHECK_EQ(rig_request(&g, 0, MEM), 400 * MIB);
-		rig_accept(&g);
-		rig_echo(&g);
-		/* Handed back, it is the originals, as for every other pod. */
-		g.f.restoring = true;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
-		CHECK_EQ(rig_request(&g, 0, MEM), 256 * MIB);
-		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
-		g.f.restoring = false;
-		rig_set_held(&g, 0, MEM, 300 * MIB);
-		g.now += 600 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 300 * MIB);
-		CHECK_EQ(rig_request(&g, 0, MEM), 300 * MIB);
-		rig_accept(&g);
-		rig_echo(&g);
-		/* Held below the original: the request is not ours to lower. */
-		rig_set_held(&g, 0, MEM, 200 * MIB);
-		g.now += 600 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, MEM), 256 * MIB);
-		CHECK_EQ(rig_request(&g, 0, MEM), 256 * MIB);
-		rig_accept(&g);
-		rig_echo(&g);
-		g.now += 6000 * S;
-		CHECK(!rig_decide(&g));
-	}
+	make_guaranteed(g, CONTROLLED_LIMITS);
+	rig_set_held(g, 0, MEM, 400 * MIB);
+	CHECK(rig_later(g, 60 * S));
+	CHECK_EQ(rig_limit(g, 0, MEM), 400 * MIB);
+	CHECK_EQ(rig_request(g, 0, MEM), 400 * MIB);
+	rig_fulfil(g);
+	/* Handed back, it is the originals, as for every other pod. */
+	g->f.restoring = true;
+	CHECK(rig_decide(g));
+	CHECK_EQ(rig_limit(g, 0, MEM), 256 * MIB);
+	CHECK_EQ(rig_request(g, 0, MEM), 256 * MIB);
+	CHECK_EQ(rig_limit(g, 0, CPU), 0);
+	g->f.restoring = false;
+	rig_set_held(g, 0, MEM, 300 * MIB);
+	CHECK(rig_later(g, 600 * S));
+	CHECK_EQ(rig_limit(g, 0, MEM), 300 * MIB);
+	CHECK_EQ(rig_request(g, 0, MEM), 300 * MIB);
+	rig_fulfil(g);
+	/* Held below the original: the request is not ours to lower. */
+	rig_set_held(g, 0, MEM, 200 * MIB);
+	CHECK(rig_later(g, 600 * S));
+	CHECK_EQ(rig_limit(g, 0, MEM), 256 * MIB);
+	CHECK_EQ(rig_request(g, 0, MEM), 256 * MIB);
+	rig_fulfil(g);
+	CHECK(!rig_later(g, 6000 * S));
 }
 
 /* One container LimitsOnly, the other RequestsAndLimits: each by its own rule. */
-static void test_guaranteed_mixed(void)
+TEST_RIG(guaranteed_mixed)
 {
-	WITH(g)
-	{
-		make_guaranteed(&g, CONTROLLED_REQUESTS_AND_LIMITS);
-		g.c[0].limits_only = true;
-		rig_set_held(&g, 0, CPU, 900);
-		rig_set_held(&g, 1, CPU, 300);
-		rig_set_held(&g, 1, MEM, 200 * MIB);
-		g.now += 600 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
-		CHECK_EQ(rig_request(&g, 0, CPU), 0);
-		CHECK_EQ(rig_limit(&g, 1, CPU), 300);
-		CHECK_EQ(rig_request(&g, 1, CPU), 300);
-		CHECK_EQ(rig_request(&g, 1, MEM), 200 * MIB);
-	}
+	make_guaranteed(g, CONTROLLED_REQUESTS_AND_LIMITS);
+	g->c[0].limits_only = true;
+	rig_set_held(g, 0, CPU, 900);
+	rig_set_held(g, 1, CPU, 300);
+	rig_set_held(g, 1, MEM, 200 * MIB);
+	CHECK(rig_later(g, 600 * S));
+	CHECK_EQ(rig_limit(g, 0, CPU), 0);
+	CHECK_EQ(rig_request(g, 0, CPU), 0);
+	CHECK_EQ(rig_limit(g, 1, CPU), 300);
+	CHECK_EQ(rig_request(g, 1, CPU), 300);
+	CHECK_EQ(rig_request(g, 1, MEM), 200 * MIB);
 }
 
-static void test_burstable_stays_burstable(void)
+TEST_RIG(burstable_stays_burstable)
 {
-	WITH(g)
-	{
-		g.f.controlled = CONTROLLED_REQUESTS_AND_LIMITS;
-		for (size_t i = 0; i < RIG_CONTAINERS; i++)
-			for (size_t r = 0; r < RESOURCE_COUNT; r++)
-				rig_res(&g, i, r)->spec_request = rig_res(&g, i, r)->spec_limit;
-		rig_res(&g, 0, CPU)->spec_request = 200;
-		rig_res(&g, 0, CPU)->request = 900;
-		rig_set_held(&g, 0, CPU, 900);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
-		CHECK(rig_limit(&g, 0, CPU) > rig_request(&g, 0, CPU));
-	}
+	g->f.controlled = CONTROLLED_REQUESTS_AND_LIMITS;
+	for (size_t i = 0; i < RIG_CONTAINERS; i++)
+		for (size_t r = 0; r < RESOURCE_COUNT; r++)
+			rig_res(g, i, r)->spec_request = rig_res(g, i, r)->spec_limit;
+	rig_res(g, 0, CPU)->spec_request = 200;
+	rig_res(g, 0, CPU)->request = 900;
+	rig_set_held(g, 0, CPU, 900);
+	CHECK(rig_later(g, 60 * S));
+	CHECK(rig_limit(g, 0, CPU) > rig_request(g, 0, CPU));
 }
 
-static void test_requests_only(void)
+TEST_RIG(requests_only)
 {
-	WITH(g)
-	{
-		g.f.controlled = CONTROLLED_REQUESTS;
-		rig_res(&g, 0, CPU)->request = 300;
-		rig_set_held(&g, 0, CPU, 900);
-		g.now += 60 * S;
-		CHECK(rig_decide(&g));
-		CHECK_EQ(rig_limit(&g, 0, CPU), 0);
-		CHECK_EQ(rig_request(&g, 0, CPU), 300);
-		CHECK_EQ(rig_after(&g, 0, MEM), 256 * MIB);
-	}
-}
-
-int main(void)
-{
-	test_requests_only();
-	test_startup();
-	test_request_alone();
-	test_guaranteed_memory();
-	test_guaranteed_mixed();
-	test_burstable_stays_burstable();
-	return check_result();
+	g->f.controlled = CONTROLLED_REQUESTS;
+	rig_res(g, 0, CPU)->request = 300;
+	rig_set_held(g, 0, CPU, 900);
+	CHECK(rig_later(g, 60 * S));
+	CHECK_EQ(rig_limit(g, 0, CPU), 0);
+	CHECK_EQ(rig_request(g, 0, CPU), 300);
+	CHECK_EQ(rig_after(g, 0, MEM), 256 * MIB);
 }

@@ -212,8 +212,7 @@ static void runs(const char *name, uint32_t faults, uint64_t count)
 		good += run(&t, faults, seed, false);
 	printf("%-24s %llu of %llu runs; sent %llu, owner's resizes %llu, refused %llu, no room "
 	       "%llu; kills by a spec of vscaled %llu, by the owner's resize from above the spec "
-	       "%llu, by the owner's limit %llu; "
-	       "growth held for %llu s\n",
+	       "%llu, by the owner's limit %llu; growth held for %llu s\n",
 	       name, (unsigned long long)good, (unsigned long long)count,
 	       (unsigned long long)t.sent, (unsigned long long)t.resizes,
 	       (unsigned long long)t.refused, (unsigned long long)t.no_room,

@@ -25,7 +25,7 @@ static unsigned chosen(const char *workload, uint32_t percent)
 	return n;
 }
 
-static void test_share(void)
+TEST(share)
 {
 	static const uint32_t shares[] = {1, 5, 10, 25, 50, 75, 90, 99};
 
@@ -38,7 +38,7 @@ static void test_share(void)
 }
 
 /* A pod of a share is of every larger one. */
-static void test_grows(void)
+TEST(grows)
 {
 	unsigned lost = 0;
 
@@ -49,7 +49,7 @@ static void test_grows(void)
 }
 
 /* The same on every node and in every version; neighbours and workloads are independent. */
-static void test_stable(void)
+TEST(stable)
 {
 	unsigned both = 0, names = 0;
 
@@ -108,7 +108,7 @@ static usec_t stopped(const struct load *sized, const struct load *others, usec_
 #define DAY  (24 * 3600)
 #define BUSY .containers = 2, .periods_sec = 10
 
-static void test_unhurt(void)
+TEST(unhurt)
 {
 	enum rollout_hurt why;
 
@@ -124,7 +124,7 @@ static void test_unhurt(void)
 		 0);
 }
 
-static void test_kills(void)
+TEST(kills)
 {
 	enum rollout_hurt why;
 
@@ -147,7 +147,7 @@ static void test_kills(void)
 		 0);
 }
 
-static void test_undos(void)
+TEST(undos)
 {
 	enum rollout_hurt why;
 
@@ -165,7 +165,7 @@ static void test_undos(void)
 		      3600, &why) > 0);
 }
 
-static void test_throttled(void)
+TEST(throttled)
 {
 	enum rollout_hurt why;
 	usec_t at;
@@ -193,7 +193,7 @@ static void test_throttled(void)
 
 /* 10 % until it begins, then none: the share is below the bound of 5 % from second 321 on, and
  * below 3/4 of it from 427 on. */
-static void test_hysteresis(void)
+TEST(hysteresis)
 {
 	const struct load others = {BUSY}, hard = {BUSY, .throttled_percent = 10}, none = {BUSY};
 	struct rollout r = {0};
@@ -204,17 +204,4 @@ static void test_hysteresis(void)
 		CHECK_EQ(rollout_check(&r, T + s * USEC_PER_SEC), ROLLOUT_UNHURT);
 		CHECK_EQ(r.throttled_since != 0, s >= 150 && s <= 426);
 	}
-}
-
-int main(void)
-{
-	test_share();
-	test_grows();
-	test_stable();
-	test_unhurt();
-	test_kills();
-	test_undos();
-	test_throttled();
-	test_hysteresis();
-	return check_result();
 }

@@ -15,7 +15,7 @@ static usec_t end_after(struct startup *s, usec_t started_at, usec_t ready_since
 	return startup_end(s, &rule);
 }
 
-static void test_law(void)
+TEST(law)
 {
 	struct startup s = {0};
 
@@ -43,11 +43,6 @@ static void test_law(void)
 		 2000 * SEC + USEC_PER_HOUR);
 }
 
-static struct control_resource *cpu(struct rig *r)
-{
-	return &r->c.resource[RESOURCE_CPU];
-}
-
 static void life(struct rig *r, usec_t started_at, usec_t ready_since, bool probed)
 {
 	const struct startup_life l = {started_at, ready_since, probed};
@@ -65,101 +60,85 @@ static void begin(struct rig *r, bool probed)
 }
 
 /* Throttled at its start: the limit rises at once, nothing is recorded, memory is. */
-static void test_unprobed(void)
+TEST_RIG(unprobed)
 {
-	struct rig r;
 	usec_t start;
 
-	begin(&r, false);
-	start = r.sim.now;
-	r.sim.load = sim_steady(4, 1500);
-	r.sim.m.anon = r.sim.load.anon_goal = 100 * MIB;
-	rig_run(&r, 10 * SEC);
-	CHECK(sim_milli(&r.sim) > 1000);
-	CHECK_EQ(cpu(&r)->last.reason, REASON_THROTTLED);
-	CHECK(histogram_empty(&r.c.history.cpu));
-	CHECK_EQ(recent_max_get(&r.c.cpu.recent), 0);
-	CHECK(r.c.history.window_peak >= 100 * MIB);
+	begin(r, false);
+	start = r->sim.now;
+	r->sim.load = sim_steady(4, 1500);
+	r->sim.m.anon = r->sim.load.anon_goal = 100 * MIB;
+	rig_run(r, 10 * SEC);
+	CHECK(sim_milli(&r->sim) > 1000);
+	CHECK_EQ(cpu(r)->last.reason, REASON_THROTTLED);
+	CHECK(histogram_empty(&r->c.history.cpu));
+	CHECK_EQ(recent_max_get(&r->c.cpu.recent), 0);
+	CHECK(r->c.history.window_peak >= 100 * MIB);
 	/* A run that ends in start-up leaves its memory, and its age. */
-	CHECK(r.c.history.samples > 0);
-	CHECK(r.c.history.observed_usec[RESOURCE_CPU] >= 9 * SEC);
-	CHECK_EQ(control_startup_end(&r.c, &r.t, r.sim.now), start + 60 * SEC);
-	CHECK_EQ(control_startup_raise(&r.c, &r.t), start + 60 * SEC);
-	r.sim.load = sim_steady(1, 20);
-	rig_run(&r, 49 * SEC);
-	CHECK(histogram_empty(&r.c.history.cpu));
-	CHECK_EQ(cpu(&r)->blocked, BLOCKED_HISTORY);
-	rig_run(&r, 10 * SEC);
-	CHECK(!histogram_empty(&r.c.history.cpu));
-	CHECK_EQ(control_startup_end(&r.c, &r.t, r.sim.now), 0);
+	CHECK(r->c.history.samples > 0);
+	CHECK(r->c.history.observed_usec[RESOURCE_CPU] >= 9 * SEC);
+	CHECK_EQ(control_startup_end(&r->c, &r->t, r->sim.now), start + 60 * SEC);
+	CHECK_EQ(control_startup_raise(&r->c, &r->t), start + 60 * SEC);
+	r->sim.load = sim_steady(1, 20);
+	rig_run(r, 49 * SEC);
+	CHECK(histogram_empty(&r->c.history.cpu));
+	CHECK_EQ(cpu(r)->blocked, BLOCKED_HISTORY);
+	rig_run(r, 10 * SEC);
+	CHECK(!histogram_empty(&r->c.history.cpu));
+	CHECK_EQ(control_startup_end(&r->c, &r->t, r->sim.now), 0);
 	/* The raise is still known as one of start-up. */
-	CHECK_EQ(control_startup_raise(&r.c, &r.t), start + 60 * SEC);
-	rig_run(&r, 15 * USEC_PER_MIN);
-	CHECK(r.c.recommendation.resource[RESOURCE_CPU].peak < 100);
-	CHECK(recent_max_get(&r.c.cpu.recent) < 100);
+	CHECK_EQ(control_startup_raise(&r->c, &r->t), start + 60 * SEC);
+	rig_run(r, 15 * USEC_PER_MIN);
+	CHECK(r->c.recommendation.resource[RESOURCE_CPU].peak < 100);
+	CHECK(recent_max_get(&r->c.cpu.recent) < 100);
 	/* Lowered since, to the original at most. */
-	CHECK(sim_milli(&r.sim) <= 220);
-	CHECK_EQ(control_startup_raise(&r.c, &r.t), 0);
+	CHECK(sim_milli(&r->sim) <= 220);
+	CHECK_EQ(control_startup_raise(&r->c, &r->t), 0);
 }
 
 /* A load after start-up is one, and its raise is no longer one of start-up. */
-static void test_load_after(void)
+TEST_RIG(load_after)
 {
-	struct rig r;
-
-	begin(&r, false);
-	r.sim.load = sim_steady(1, 50);
-	rig_run(&r, 61 * SEC);
-	CHECK_EQ(sim_milli(&r.sim), 200);
-	r.sim.load = sim_steady(2, 800);
-	rig_run(&r, 5 * SEC);
-	CHECK(sim_milli(&r.sim) > 600);
-	CHECK_EQ(control_startup_raise(&r.c, &r.t), 0);
-	CHECK(recent_max_get(&r.c.cpu.recent) > 600);
+	begin(r, false);
+	r->sim.load = sim_steady(1, 50);
+	rig_run(r, 61 * SEC);
+	CHECK_EQ(sim_milli(&r->sim), 200);
+	r->sim.load = sim_steady(2, 800);
+	rig_run(r, 5 * SEC);
+	CHECK(sim_milli(&r->sim) > 600);
+	CHECK_EQ(control_startup_raise(&r->c, &r->t), 0);
+	CHECK(recent_max_get(&r->c.cpu.recent) > 600);
 }
 
 /* With a probe it lasts until Ready; a restart begins anew, a later not-Ready does not. */
-static void test_probed(void)
+TEST_RIG(probed)
 {
-	struct rig r;
 	usec_t start, ready;
 
-	begin(&r, true);
-	start = r.sim.now;
-	r.sim.load = sim_steady(1, 50);
-	rig_run(&r, 3 * USEC_PER_MIN);
-	CHECK(histogram_empty(&r.c.history.cpu));
-	ready = r.sim.now;
-	life(&r, start, ready, true);
-	rig_run(&r, 29 * SEC);
-	CHECK(histogram_empty(&r.c.history.cpu));
-	rig_run(&r, 3 * SEC);
-	CHECK(!histogram_empty(&r.c.history.cpu));
-	life(&r, start, 0, true);
-	CHECK_EQ(control_startup_end(&r.c, &r.t, r.sim.now), 0);
-	rig_restart(&r);
-	life(&r, r.sim.now, 0, true);
-	CHECK_EQ(control_startup_end(&r.c, &r.t, r.sim.now), r.sim.now + USEC_PER_HOUR);
+	begin(r, true);
+	start = r->sim.now;
+	r->sim.load = sim_steady(1, 50);
+	rig_run(r, 3 * USEC_PER_MIN);
+	CHECK(histogram_empty(&r->c.history.cpu));
+	ready = r->sim.now;
+	life(r, start, ready, true);
+	rig_run(r, 29 * SEC);
+	CHECK(histogram_empty(&r->c.history.cpu));
+	rig_run(r, 3 * SEC);
+	CHECK(!histogram_empty(&r->c.history.cpu));
+	life(r, start, 0, true);
+	CHECK_EQ(control_startup_end(&r->c, &r->t, r->sim.now), 0);
+	rig_restart(r);
+	life(r, r->sim.now, 0, true);
+	CHECK_EQ(control_startup_end(&r->c, &r->t, r->sim.now), r->sim.now + USEC_PER_HOUR);
 }
 
 /* VPA counts what a start takes. */
-static void test_vpa(void)
+TEST_RIG(vpa)
 {
-	struct rig r;
-
-	begin(&r, true);
-	r.t.history.algorithm = ALGORITHM_VPA;
-	r.sim.load = sim_steady(1, 50);
-	rig_run(&r, 3 * USEC_PER_MIN);
-	CHECK(!histogram_empty(&r.c.history.cpu));
-}
-
-int main(void)
-{
-	test_law();
-	test_unprobed();
-	test_load_after();
-	test_probed();
-	test_vpa();
-	return check_result();
+	begin(r, true);
+	r->t.history.algorithm = ALGORITHM_VPA;
+	r->sim.load = sim_steady(1, 50);
+	rig_run(r, 3 * USEC_PER_MIN);
+	CHECK(!histogram_empty(&r->c.history.cpu));
 }

@@ -2,13 +2,10 @@
 /* The table of states: complete, and the page docs/states.md has it item by item. */
 #include "policy/types/reason.h"
 #include "test/check.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static char page[64 * 1024];
 
-static void read_page(void)
+TEST(read_page)
 {
 	FILE *f = fopen("docs/states.md", "re");
 
@@ -38,7 +35,7 @@ static void check_item(const struct state_row *r)
 	CHECK(item != NULL && (end == NULL || item < end));
 }
 
-static void test_page(void)
+TEST(page)
 {
 	size_t rows = 0;
 
@@ -59,7 +56,7 @@ static void test_page(void)
 	CHECK_EQ(rows, STATE_REASON_COUNT);
 }
 
-static void test_late(void)
+TEST(late)
 {
 	struct state_seen s = {.reason = STATE_SIZING};
 	usec_t now = 1000 * USEC_PER_SEC;
@@ -74,12 +71,4 @@ static void test_late(void)
 	CHECK(state_is_late(&s, STATE_NO_CGROUP, now + 3 * STATE_LATE_USEC));
 	CHECK(!state_is_late(&s, STATE_NOT_RUNNING, now + 3 * STATE_LATE_USEC));
 	CHECK(!state_is_late(&s, STATE_NOT_RUNNING, now + 9 * STATE_LATE_USEC));
-}
-
-int main(void)
-{
-	read_page();
-	test_page();
-	test_late();
-	return check_result();
 }

@@ -8,7 +8,7 @@
 static const struct tally one = {
 	.time_usec = USEC_PER_MIN, .periods = 600, .throttled = 60, .kills = 1, .undos = 2};
 
-static void test_window(void)
+TEST(window)
 {
 	struct tally_ring r = {0};
 	struct tally sum = tally_sum(&r, HOUR, 5 * HOUR);
@@ -35,7 +35,7 @@ static void test_window(void)
 }
 
 /* The first day of the clock has fewer slots than the ring. */
-static void test_young(void)
+TEST(young)
 {
 	struct tally_ring r = {0};
 
@@ -46,7 +46,7 @@ static void test_young(void)
 	CHECK_EQ(tally_sum(&r, HOUR, TALLY_SLOTS * HOUR).kills, 1);
 }
 
-static void test_full(void)
+TEST(full)
 {
 	static const struct tally much = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,
 					  UINT64_MAX};
@@ -58,7 +58,7 @@ static void test_full(void)
 	CHECK_EQ(tally_sum(&r, HOUR, HOUR).periods, UINT32_MAX);
 }
 
-static void test_between(void)
+TEST(between)
 {
 	const struct tally_counters before = {100, 10, 3, 4}, after = {150, 30, 3, 5};
 	const struct tally_counters restarted = {20, 1, 3, 5};
@@ -73,13 +73,4 @@ static void test_between(void)
 	CHECK_EQ(t.periods, 20);
 	CHECK_EQ(t.throttled, 1);
 	CHECK_EQ(t.undos, 0);
-}
-
-int main(void)
-{
-	test_window();
-	test_young();
-	test_full();
-	test_between();
-	return check_result();
 }

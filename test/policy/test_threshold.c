@@ -8,7 +8,7 @@
 /* Reviews act on the rule: every ten seconds, and a sample more. */
 #define SLACK_USEC (12 * USEC_PER_SEC)
 
-static void test_rule(void)
+TEST(rule)
 {
 	const struct tuning_threshold *t = &tuning_default.threshold;
 	usec_t since = 0, now = USEC_PER_HOUR;
@@ -36,77 +36,61 @@ static void begin(struct rig *r, uint64_t milli, uint64_t bytes)
 	r->t.history.algorithm = ALGORITHM_THRESHOLD;
 }
 
-static void test_cpu(void)
+TEST_RIG(cpu)
 {
-	struct rig r;
-
-	begin(&r, 1000, GIB);
-	r.sim.load = sim_steady(4, 700);
-	rig_run(&r, USEC_PER_HOUR);
-	CHECK_EQ(r.changes, 0);
-	r.sim.load = sim_steady(4, 900);
-	rig_run(&r, 110 * USEC_PER_SEC);
-	CHECK_EQ(sim_milli(&r.sim), 1000);
-	rig_run(&r, 10 * USEC_PER_SEC + SLACK_USEC);
-	CHECK_EQ(sim_milli(&r.sim), 2000);
-	rig_run(&r, USEC_PER_HOUR);
-	CHECK_EQ(sim_milli(&r.sim), 2000);
+	begin(r, 1000, GIB);
+	r->sim.load = sim_steady(4, 700);
+	rig_run(r, USEC_PER_HOUR);
+	CHECK_EQ(r->changes, 0);
+	r->sim.load = sim_steady(4, 900);
+	rig_run(r, 110 * USEC_PER_SEC);
+	CHECK_EQ(sim_milli(&r->sim), 1000);
+	rig_run(r, 10 * USEC_PER_SEC + SLACK_USEC);
+	CHECK_EQ(sim_milli(&r->sim), 2000);
+	rig_run(r, USEC_PER_HOUR);
+	CHECK_EQ(sim_milli(&r->sim), 2000);
 	/* Throttled: a doubling each two minutes, nothing in between. */
-	r.sim.load = sim_steady(8, 6500);
-	r.sim.load.drops = true;
-	rig_run(&r, 110 * USEC_PER_SEC);
-	CHECK(r.sim.u.nr_throttled > 0);
-	CHECK_EQ(sim_milli(&r.sim), 2000);
-	rig_run(&r, 10 * USEC_PER_SEC + SLACK_USEC);
-	CHECK_EQ(sim_milli(&r.sim), 4000);
+	r->sim.load = sim_steady(8, 6500);
+	r->sim.load.drops = true;
+	rig_run(r, 110 * USEC_PER_SEC);
+	CHECK(r->sim.u.nr_throttled > 0);
+	CHECK_EQ(sim_milli(&r->sim), 2000);
+	rig_run(r, 10 * USEC_PER_SEC + SLACK_USEC);
+	CHECK_EQ(sim_milli(&r->sim), 4000);
 	/* And to the ceiling, eight times the original. */
-	rig_run(&r, USEC_PER_HOUR);
-	CHECK_EQ(sim_milli(&r.sim), 8000);
+	rig_run(r, USEC_PER_HOUR);
+	CHECK_EQ(sim_milli(&r->sim), 8000);
 	/* Nothing sinks. */
-	r.sim.load = sim_steady(1, 20);
-	rig_run(&r, 3 * USEC_PER_DAY);
-	CHECK_EQ(sim_milli(&r.sim), 8000);
-	CHECK_EQ(r.count[KNOB_CPU_MAX], 3);
-	control_drop(&r.c);
+	r->sim.load = sim_steady(1, 20);
+	rig_run(r, 3 * USEC_PER_DAY);
+	CHECK_EQ(sim_milli(&r->sim), 8000);
+	CHECK_EQ(r->count[KNOB_CPU_MAX], 3);
+	control_drop(&r->c);
 }
 
-static void test_memory(void)
+TEST_RIG(memory)
 {
-	struct rig r;
-
-	begin(&r, 1000, GIB);
-	r.sim.m.anon = r.sim.load.anon_goal = 850 * MIB;
-	rig_run(&r, 110 * USEC_PER_SEC);
-	CHECK_EQ(r.sim.u.limits.mem_max, GIB);
-	rig_run(&r, 10 * USEC_PER_SEC + SLACK_USEC);
-	CHECK_EQ(r.sim.u.limits.mem_max, 2 * GIB);
-	r.sim.m.anon = r.sim.load.anon_goal = 50 * MIB;
-	rig_run(&r, 3 * USEC_PER_DAY);
-	CHECK_EQ(r.sim.u.limits.mem_max, 2 * GIB);
-	control_drop(&r.c);
+	begin(r, 1000, GIB);
+	r->sim.m.anon = r->sim.load.anon_goal = 850 * MIB;
+	rig_run(r, 110 * USEC_PER_SEC);
+	CHECK_EQ(r->sim.u.limits.mem_max, GIB);
+	rig_run(r, 10 * USEC_PER_SEC + SLACK_USEC);
+	CHECK_EQ(r->sim.u.limits.mem_max, 2 * GIB);
+	r->sim.m.anon = r->sim.load.anon_goal = 50 * MIB;
+	rig_run(r, 3 * USEC_PER_DAY);
+	CHECK_EQ(r->sim.u.limits.mem_max, 2 * GIB);
+	control_drop(&r->c);
 }
 
 /* The reflex still prevents kills: the rule would act two minutes late. */
-static void test_growth(void)
+TEST_RIG(growth)
 {
-	struct rig r;
-
-	begin(&r, 1000, 256 * MIB);
-	r.tick_usec = 100 * USEC_PER_MSEC;
-	r.sim.m.anon = 64 * MIB;
-	r.sim.load.anon_bps = 10 * MIB;
-	r.sim.load.anon_goal = 700 * MIB;
-	rig_run(&r, 5 * USEC_PER_MIN);
-	CHECK_EQ(r.sim.u.events.oom_kill, 0);
-	CHECK_EQ(r.sim.m.anon, 700 * MIB);
-	control_drop(&r.c);
-}
-
-int main(void)
-{
-	test_rule();
-	test_cpu();
-	test_memory();
-	test_growth();
-	return check_result();
+	begin(r, 1000, 256 * MIB);
+	r->tick_usec = 100 * USEC_PER_MSEC;
+	r->sim.m.anon = 64 * MIB;
+	sim_grow(&r->sim, 10 * MIB, 700 * MIB);
+	rig_run(r, 5 * USEC_PER_MIN);
+	CHECK_EQ(r->sim.u.events.oom_kill, 0);
+	CHECK_EQ(r->sim.m.anon, 700 * MIB);
+	control_drop(&r->c);
 }

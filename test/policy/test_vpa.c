@@ -12,7 +12,7 @@
 #define MEM  RESOURCE_MEMORY
 #define BOTH (1u << RESOURCE_CPU | 1u << RESOURCE_MEMORY)
 
-static void test_amounts(void)
+TEST(amounts)
 {
 	int64_t v = 7;
 
@@ -27,7 +27,7 @@ static void test_amounts(void)
 	CHECK_EQ(v, 7);
 }
 
-static void test_samples(void)
+TEST(samples)
 {
 	OWN(vpa_aggregate_drop) struct vpa_aggregate a;
 	struct vpa_container c = {.aggregate = &a, .rules = &vpa_rules_default};
@@ -56,7 +56,7 @@ static void test_samples(void)
 	CHECK_EQ(a.last_sample, t + 1);
 }
 
-static void test_oom_extremes(void)
+TEST(oom_extremes)
 {
 	OWN(vpa_aggregate_drop) struct vpa_aggregate a;
 	struct vpa_container c = {.aggregate = &a, .rules = &vpa_rules_default};
@@ -77,7 +77,7 @@ static void test_oom_extremes(void)
 	CHECK_EQ(c.oom_peak, vpa_scale(GIB, 1.2));
 }
 
-static void test_checkpoint(void)
+TEST(checkpoint)
 {
 	static const struct vpa_checkpoint empty = {.version = "v3"};
 	struct vpa_checkpoint c;
@@ -99,7 +99,7 @@ static void test_checkpoint(void)
 	CHECK_EQ(vpa_aggregate_load(&a, &c), -EINVAL);
 }
 
-static void test_estimate_empty(void)
+TEST(estimate_empty)
 {
 	struct vpa_recommendation r;
 	struct vpa_rules rules = vpa_rules_default;
@@ -127,7 +127,7 @@ static struct vpa_priority priority(uint32_t resources, int64_t request, int64_t
 	return vpa_update_priority(requests, &rec);
 }
 
-static void test_priority(void)
+TEST(priority)
 {
 	struct vpa_pod_run run = {.age_usec = 12 * USEC_PER_HOUR};
 	struct vpa_priority p = priority(1u << CPU, 0, 100);
@@ -149,15 +149,4 @@ static void test_priority(void)
 	CHECK(!vpa_update_accepted(&p, &run));
 	run.oom_run_usec = 10 * USEC_PER_MIN;
 	CHECK(vpa_update_accepted(&p, &run));
-}
-
-int main(void)
-{
-	test_amounts();
-	test_samples();
-	test_oom_extremes();
-	test_checkpoint();
-	test_estimate_empty();
-	test_priority();
-	return check_result();
 }

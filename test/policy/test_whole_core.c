@@ -6,7 +6,7 @@
 
 #define HOUR USEC_PER_HOUR
 
-static void test_function(void)
+TEST(function)
 {
 	const struct {
 		uint64_t limit, to, want;
@@ -73,7 +73,7 @@ static struct result run(const struct heap_ceiling *heap)
 	return result;
 }
 
-static void test_flapping(void)
+TEST(flapping)
 {
 	struct result free_one = run(&(struct heap_ceiling){0});
 	struct result jvm = run(&(struct heap_ceiling){HEAP_JVM, MIB, 0});
@@ -96,34 +96,25 @@ static void set_range(struct rig *r, uint64_t min, uint64_t max)
 }
 
 /* Bounds that someone sets hold at once, on the other side of a whole core too. */
-static void test_bounds(void)
+TEST_RIG(bounds)
 {
 	struct pod_bounds p = {.heap = {HEAP_JVM, MIB, 0}};
-	struct rig r;
 
-	rig_init(&r, 1000, GIB, 4);
+	rig_init(r, 1000, GIB, 4);
 	p.resource[RESOURCE_CPU].accepted = 1000;
-	control_set_pod(&r.c, &p);
-	r.sim.load = sim_steady(4, 1500);
-	rig_run(&r, 30 * USEC_PER_MIN);
-	CHECK(r.c.resource[RESOURCE_CPU].limit > 1000);
-	r.sim.load = sim_steady(4, 300);
-	set_range(&r, 0, 800);
-	rig_run(&r, 15 * USEC_PER_MIN);
-	CHECK(r.c.resource[RESOURCE_CPU].limit <= 800);
-	set_range(&r, 1600, 0);
-	rig_run(&r, 5 * USEC_PER_MIN);
-	CHECK(r.c.resource[RESOURCE_CPU].limit >= 1600);
-	CHECK(r.c.resource[RESOURCE_CPU].limit <= 2000);
-	set_range(&r, 2600, 0);
-	rig_run(&r, 5 * USEC_PER_MIN);
-	CHECK(r.c.resource[RESOURCE_CPU].limit >= 2600);
-}
-
-int main(void)
-{
-	test_bounds();
-	test_function();
-	test_flapping();
-	return check_result();
+	control_set_pod(&r->c, &p);
+	r->sim.load = sim_steady(4, 1500);
+	rig_run(r, 30 * USEC_PER_MIN);
+	CHECK(r->c.resource[RESOURCE_CPU].limit > 1000);
+	r->sim.load = sim_steady(4, 300);
+	set_range(r, 0, 800);
+	rig_run(r, 15 * USEC_PER_MIN);
+	CHECK(r->c.resource[RESOURCE_CPU].limit <= 800);
+	set_range(r, 1600, 0);
+	rig_run(r, 5 * USEC_PER_MIN);
+	CHECK(r->c.resource[RESOURCE_CPU].limit >= 1600);
+	CHECK(r->c.resource[RESOURCE_CPU].limit <= 2000);
+	set_range(r, 2600, 0);
+	rig_run(r, 5 * USEC_PER_MIN);
+	CHECK(r->c.resource[RESOURCE_CPU].limit >= 2600);
 }

@@ -5,7 +5,6 @@
 #include "peer.h"
 #include "test/check.h"
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -17,14 +16,6 @@
 #define LEFT_USEC USEC_PER_SEC
 #define NEW       "docker-" ID ".scope"
 #define OTHER     "run-u1.scope"
-
-static usec_t now_usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (usec_t)t.tv_sec * USEC_PER_SEC + (usec_t)t.tv_nsec / 1000;
-}
 
 /* One has LEFT_USEC left until its runtime is surely done, the others have just begun. */
 static void serve(const char *path, int ready)

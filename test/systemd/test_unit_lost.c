@@ -6,61 +6,58 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static void test_signals(void)
+TEST_WORLD(signals)
 {
-	struct world w;
 	unsigned n;
 
-	open_world(&w);
-	peer_add(&w.peer, "web.service", "active");
-	unit_bus_list(w.received.bus, web, 2);
-	CHECK(wait_for(&w, &w.received.listed, 1));
+	peer_add(&w->peer, "web.service", "active");
+	unit_bus_list(w->received.bus, web, 2);
+	CHECK(wait_for(w, &w->received.listed, 1));
 
 	/* a burst is one change */
-	peer_emit_unit(&w.peer, "UnitNew", "web-2.service");
-	peer_emit_job_removed(&w.peer, "web-2.service");
-	peer_emit_state(&w.peer, "web-2.service", "active");
-	CHECK(wait_for(&w, &w.received.changed, 1));
-	run_for(&w, 60 * MS);
-	CHECK_EQ(w.received.changed, 1);
+	peer_emit_unit(&w->peer, "UnitNew", "web-2.service");
+	peer_emit_job_removed(&w->peer, "web-2.service");
+	peer_emit_state(&w->peer, "web-2.service", "active");
+	CHECK(wait_for(w, &w->received.changed, 1));
+	run_for(w, 60 * MS);
+	CHECK_EQ(w->received.changed, 1);
 
 	/* signals without a pause do not put it off for ever */
 	for (int i = 0; i < 40; i++) {
-		peer_emit_unit(&w.peer, "UnitNew", "web-2.service");
-		run_for(&w, 5 * MS);
+		peer_emit_unit(&w->peer, "UnitNew", "web-2.service");
+		run_for(w, 5 * MS);
 	}
-	CHECK(w.received.changed >= 3);
-	run_for(&w, 60 * MS);
-	w.received.changed = 1;
+	CHECK(w->received.changed >= 3);
+	run_for(w, 60 * MS);
+	w->received.changed = 1;
 
 	/* signals of other units, or without news, are not counted */
-	peer_emit_unit(&w.peer, "UnitNew", "db.service");
-	peer_emit_unit(&w.peer, "UnitNew", "web.socket");
-	peer_emit_job_removed(&w.peer, "db.service");
-	peer_emit_state(&w.peer, "db.service", "failed");
-	peer_emit_state(&w.peer, "web.service", "active");
-	peer_emit_state(&w.peer, "web-9.service", "inactive");
-	run_for(&w, 60 * MS);
-	CHECK_EQ(w.received.changed, 1);
+	peer_emit_unit(&w->peer, "UnitNew", "db.service");
+	peer_emit_unit(&w->peer, "UnitNew", "web.socket");
+	peer_emit_job_removed(&w->peer, "db.service");
+	peer_emit_state(&w->peer, "db.service", "failed");
+	peer_emit_state(&w->peer, "web.service", "active");
+	peer_emit_state(&w->peer, "web-9.service", "inactive");
+	run_for(w, 60 * MS);
+	CHECK_EQ(w->received.changed, 1);
 
-	peer_emit_state(&w.peer, "web.service", "failed");
-	CHECK(wait_for(&w, &w.received.changed, 2));
-	peer_emit_unit(&w.peer, "UnitRemoved", "web.service");
-	CHECK(wait_for(&w, &w.received.changed, 3));
-	peer_emit_job_removed(&w.peer, "x.slice");
-	CHECK(wait_for(&w, &w.received.changed, 4));
+	peer_emit_state(&w->peer, "web.service", "failed");
+	CHECK(wait_for(w, &w->received.changed, 2));
+	peer_emit_unit(&w->peer, "UnitRemoved", "web.service");
+	CHECK(wait_for(w, &w->received.changed, 3));
+	peer_emit_job_removed(&w->peer, "x.slice");
+	CHECK(wait_for(w, &w->received.changed, 4));
 
-	peer_emit_reloading(&w.peer, true);
-	CHECK(wait_for(&w, &w.received.reload_begin, 1));
-	run_for(&w, 60 * MS);
-	n = w.received.changed;
-	peer_emit_reloading(&w.peer, false);
-	CHECK(wait_for(&w, &w.received.changed, n + 1));
-	CHECK_EQ(w.received.reload_end, 1);
-	close_world(&w);
+	peer_emit_reloading(&w->peer, true);
+	CHECK(wait_for(w, &w->received.reload_begin, 1));
+	run_for(w, 60 * MS);
+	n = w->received.changed;
+	peer_emit_reloading(&w->peer, false);
+	CHECK(wait_for(w, &w->received.changed, n + 1));
+	CHECK_EQ(w->received.reload_end, 1);
 }
 
-static void test_reconnect(void)
+TEST(reconnect)
 {
 	struct world w;
 
@@ -118,43 +115,37 @@ static void test_reconnect(void)
 	close_world(&w);
 }
 
-static void test_refused_subscription(void)
+TEST_WORLD(refused_subscription)
 {
-	struct world w;
 	unsigned tries;
 
-	open_world(&w);
-	CHECK(wait_for(&w, &w.received.connected, 1));
-	w.peer.subscribe_error = SD_BUS_ERROR_ACCESS_DENIED;
-	peer_hang_up(&w.peer);
-	CHECK(wait_for(&w, &w.received.disconnected, 1));
-	tries = w.peer.subscribe_count;
-	CHECK(wait_for(&w, &w.peer.subscribe_count, tries + 3));
-	CHECK_EQ(w.received.disconnected, 1);
-	w.peer.subscribe_error = "org.freedesktop.systemd1.AlreadySubscribed";
-	CHECK(wait_for(&w, &w.received.connected, 2));
-	close_world(&w);
+	CHECK(wait_for(w, &w->received.connected, 1));
+	w->peer.subscribe_error = SD_BUS_ERROR_ACCESS_DENIED;
+	peer_hang_up(&w->peer);
+	CHECK(wait_for(w, &w->received.disconnected, 1));
+	tries = w->peer.subscribe_count;
+	CHECK(wait_for(w, &w->peer.subscribe_count, tries + 3));
+	CHECK_EQ(w->received.disconnected, 1);
+	w->peer.subscribe_error = "org.freedesktop.systemd1.AlreadySubscribed";
+	CHECK(wait_for(w, &w->received.connected, 2));
 }
 
-static void test_silent_subscription(void)
+TEST_WORLD(silent_subscription)
 {
-	struct world w;
 	unsigned tries;
 
-	open_world(&w);
-	CHECK(wait_for(&w, &w.received.connected, 1));
-	w.peer.subscribe_silent = true;
-	peer_hang_up(&w.peer);
-	CHECK(wait_for(&w, &w.received.disconnected, 1));
-	tries = w.peer.subscribe_count;
-	CHECK(wait_for(&w, &w.peer.subscribe_count, tries + 2));
-	CHECK_EQ(w.received.connected, 1);
-	w.peer.subscribe_silent = false;
-	CHECK(wait_for(&w, &w.received.connected, 2));
-	close_world(&w);
+	CHECK(wait_for(w, &w->received.connected, 1));
+	w->peer.subscribe_silent = true;
+	peer_hang_up(&w->peer);
+	CHECK(wait_for(w, &w->received.disconnected, 1));
+	tries = w->peer.subscribe_count;
+	CHECK(wait_for(w, &w->peer.subscribe_count, tries + 2));
+	CHECK_EQ(w->received.connected, 1);
+	w->peer.subscribe_silent = false;
+	CHECK(wait_for(w, &w->received.connected, 2));
 }
 
-static void test_unreachable(void)
+TEST(unreachable)
 {
 	struct unit_bus_options o = {.at = {.private_socket = "/nonexistent/private",
 					    .system_socket = "/nonexistent/bus"}};
@@ -180,29 +171,25 @@ static void leave_dead_socket(const char *path)
 }
 
 /* At the start PID 1 may be recreating its socket: the first connection is refused. */
-static void test_refused_at_first(void)
+TEST_WORLD(refused_at_first)
 {
-	struct world w;
-
-	open_world(&w);
-	CHECK(wait_for(&w, &w.received.connected, 1));
-	unit_bus_free(w.received.bus);
-	w.received.bus = NULL;
-	peer_leave(&w.peer);
-	leave_dead_socket(w.peer.path);
-	CHECK_EQ(unit_bus_new(w.event, &w.options, &world_ops, &w.received, &w.received.bus), 0);
-	run_for(&w, 60 * MS);
-	CHECK_EQ(w.received.connected, 1);
-	CHECK_EQ(set_mem(&w, "web.service", MIB, true), -ENOTCONN);
-	CHECK(peer_return(&w.peer) >= 0);
-	CHECK(wait_for(&w, &w.received.connected, 2));
-	CHECK_EQ(w.received.disconnected, 0);
-	CHECK_EQ(w.received.reload_end, 0);
-	close_world(&w);
+	CHECK(wait_for(w, &w->received.connected, 1));
+	unit_bus_free(w->received.bus);
+	w->received.bus = NULL;
+	peer_leave(&w->peer);
+	leave_dead_socket(w->peer.path);
+	CHECK_OK(unit_bus_new(w->event, &w->options, &world_ops, &w->received, &w->received.bus));
+	run_for(w, 60 * MS);
+	CHECK_EQ(w->received.connected, 1);
+	CHECK_EQ(set_mem(w, "web.service", MIB, true), -ENOTCONN);
+	CHECK(peer_return(&w->peer) >= 0);
+	CHECK(wait_for(w, &w->received.connected, 2));
+	CHECK_EQ(w->received.disconnected, 0);
+	CHECK_EQ(w->received.reload_end, 0);
 }
 
 /* Every callback may free the bus, with calls of every kind still open. */
-static void test_free_inside(void)
+TEST(free_inside)
 {
 	static const char *const where[] = {"connected", "listed", "changed",     "reloading",
 					    "set_done",  "got",    "disconnected"};
@@ -241,7 +228,7 @@ static void test_free_inside(void)
 }
 
 /* The connection goes while callbacks of each kind are due, and one of them frees the bus. */
-static void test_free_while_losing(void)
+TEST(free_while_losing)
 {
 	static const char *const where[] = {"set_done", "got", "listed", "disconnected"};
 
@@ -265,17 +252,4 @@ static void test_free_while_losing(void)
 		CHECK(w.received.bus == NULL);
 		close_world(&w);
 	}
-}
-
-int main(void)
-{
-	test_signals();
-	test_reconnect();
-	test_refused_subscription();
-	test_silent_subscription();
-	test_unreachable();
-	test_refused_at_first();
-	test_free_inside();
-	test_free_while_losing();
-	return check_result();
 }

@@ -9,7 +9,7 @@
 
 static sd_bus *bus;
 
-static void test_names(void)
+TEST(names)
 {
 	static const char *const good[] = {"a.service", "a@b.service", "a\\x2db.slice", "-.slice",
 					   "run-1:2_3.scope"};
@@ -37,7 +37,7 @@ static void test_names(void)
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-static void test_container_scopes(void)
+TEST(container_scopes)
 {
 	CHECK(text_is_container_scope("cri-containerd-" ID ".scope"));
 	CHECK(text_is_container_scope("docker-" ID ".scope"));
@@ -52,7 +52,7 @@ static void test_container_scopes(void)
 	CHECK(!text_is_container_scope(""));
 }
 
-static void test_merge(void)
+TEST(merge)
 {
 	struct unit_props a = {1, 2, 3, 4}, b = {10, 20, 30, 40}, c = a;
 
@@ -80,7 +80,7 @@ static void seal(sd_bus_message *m)
 	CHECK(sd_bus_message_rewind(m, 1) >= 0);
 }
 
-static void test_values(void)
+TEST(values)
 {
 	sd_bus_message *m = signal_message("/x");
 	uint8_t id[17] = {0xde, 0xad};
@@ -117,7 +117,7 @@ static void test_values(void)
 	}
 }
 
-static void test_rows(void)
+TEST(rows)
 {
 	const char *name = "untouched", *state = "untouched";
 	sd_bus_message *m = signal_message("/x");
@@ -142,7 +142,7 @@ static void test_rows(void)
 	sd_bus_message_unref(m);
 }
 
-static void test_errors(void)
+TEST(errors)
 {
 	static const struct {
 		const char *name;
@@ -164,7 +164,7 @@ static void test_errors(void)
 	}
 }
 
-static void test_watch(void)
+TEST(watch)
 {
 	static const char *const patterns[] = {"web*.service", "[ab].slice"};
 	static const struct unit_info seen = {
@@ -214,13 +214,7 @@ int main(void)
 	CHECK(sd_bus_new(&bus) >= 0);
 	CHECK(sd_bus_set_fd(bus, fds[0], fds[0]) >= 0);
 	CHECK(sd_bus_start(bus) >= 0);
-	test_names();
-	test_container_scopes();
-	test_merge();
-	test_values();
-	test_rows();
-	test_errors();
-	test_watch();
+	check_run();
 	sd_bus_close_unref(bus);
 	close(fds[1]);
 	return check_result();

@@ -32,7 +32,7 @@ static int put_urgent(struct unit_queue *q, const char *unit, uint64_t mem_max, 
 	return unit_queue_put(q, &c, true, now);
 }
 
-static void test_one_in_flight(void)
+TEST(one_in_flight)
 {
 	struct unit_queue *q = make();
 	struct unit_call c;
@@ -60,7 +60,7 @@ static void test_one_in_flight(void)
 	unit_queue_free(q);
 }
 
-static void test_coalesce(void)
+TEST(coalesce)
 {
 	struct unit_queue *q = make();
 	struct unit_call cpu = {.unit = "a.service", .mask = UNIT_PROP_CPU_QUOTA};
@@ -89,7 +89,7 @@ static void test_coalesce(void)
 	unit_queue_free(q);
 }
 
-static void test_interval_and_urgency(void)
+TEST(interval_and_urgency)
 {
 	struct unit_queue *q = make();
 	struct unit_call c;
@@ -123,7 +123,7 @@ static void test_interval_and_urgency(void)
 	unit_queue_free(q);
 }
 
-static void test_window_and_order(void)
+TEST(window_and_order)
 {
 	struct unit_queue *q = make();
 	struct unit_call c;
@@ -160,7 +160,7 @@ static void test_window_and_order(void)
 	unit_queue_free(q);
 }
 
-static void test_deadline(void)
+TEST(deadline)
 {
 	struct unit_queue *q = make();
 	struct unit_call c;
@@ -178,7 +178,7 @@ static void test_deadline(void)
 	unit_queue_free(q);
 }
 
-static void test_drop(void)
+TEST(drop)
 {
 	struct unit_queue *q = make();
 	struct unit_call c;
@@ -204,7 +204,7 @@ static void test_drop(void)
 	unit_queue_free(q);
 }
 
-static void test_refused(void)
+TEST(refused)
 {
 	struct unit_queue *q = make();
 	struct unit_call c = {.unit = "a.service", .mask = 0};
@@ -218,7 +218,7 @@ static void test_refused(void)
 }
 
 /* A thousand units in an hour of random values: the rules hold at every step. */
-static void test_random(void)
+TEST(random)
 {
 	struct unit_queue *q = make();
 	usec_t sent[50] = {0}, now = USEC_PER_SEC;
@@ -269,7 +269,7 @@ static void test_random(void)
 }
 
 /* The unit is gone: what waited for it is not sent to the one that comes. */
-static void test_forget(void)
+TEST(forget)
 {
 	struct unit_queue *q = make();
 	struct unit_call c;
@@ -290,18 +290,4 @@ static void test_forget(void)
 	CHECK_STR(c.unit, "b.scope");
 	CHECK(!unit_queue_take(q, USEC_PER_MIN, &c));
 	unit_queue_free(q);
-}
-
-int main(void)
-{
-	test_one_in_flight();
-	test_coalesce();
-	test_interval_and_urgency();
-	test_window_and_order();
-	test_deadline();
-	test_drop();
-	test_forget();
-	test_refused();
-	test_random();
-	return check_result();
 }

@@ -96,14 +96,6 @@ static const struct unit_bus_ops ops = {
 	.disconnected = on_disconnected,
 };
 
-static usec_t now_usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (usec_t)t.tv_sec * USEC_PER_SEC + (usec_t)t.tv_nsec / 1000;
-}
-
 static bool wait_for(const unsigned *counter, unsigned want)
 {
 	usec_t end = now_usec() + 60 * USEC_PER_SEC;
@@ -169,13 +161,11 @@ static void begin(void)
 	fputs("[Service]\nExecStart=/bin/sleep 1000\nCPUQuota=40%\nMemoryMax=48M\n", f);
 	fclose(f);
 	CHECK_EQ(run("systemctl daemon-reload && systemctl start " STATIC), 0);
-	CHECK_EQ(run("systemd-run -q --unit=" A " -p CPUQuota=50%% -p MemoryMax=64M sleep 1000"),
-		 0);
+	CHECK_OK(run("systemd-run -q --unit=" A " -p CPUQuota=50%% -p MemoryMax=64M sleep 1000"));
 	CHECK_EQ(run("systemd-run -q --scope --unit=lab-s.scope -p MemoryMax=32M sleep 1000 &"), 0);
 	CHECK(sd_event_default(&event) >= 0);
-	CHECK_EQ(unit_bus_new(event, address ? &(struct unit_bus_options){.at = *address} : NULL,
-			      &ops, NULL, &bus),
-		 0);
+	CHECK_OK(unit_bus_new(event, address ? &(struct unit_bus_options){.at = *address} : NULL,
+			      &ops, NULL, &bus));
 	CHECK(wait_for(&received.connected, 1));
 	settle(USEC_PER_SEC);
 }

@@ -156,14 +156,6 @@ void close_world(struct world *w)
 	NEED(rmdir(w->dir) == 0);
 }
 
-usec_t now_usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (usec_t)t.tv_sec * USEC_PER_SEC + (usec_t)t.tv_nsec / 1000;
-}
-
 bool wait_for(struct world *w, const unsigned *counter, unsigned want)
 {
 	usec_t end = now_usec() + 5 * USEC_PER_SEC;

@@ -38,7 +38,6 @@ void open_world(struct world *w);
 /* For a call that must not time out, on a busy machine either. */
 void open_world_deadline(struct world *w, usec_t deadline_usec);
 void close_world(struct world *w);
-usec_t now_usec(void);
 /* Runs the loop until *counter reaches want (true) or 5 s have passed. */
 bool wait_for(struct world *w, const unsigned *counter, unsigned want);
 void run_for(struct world *w, usec_t usec);
@@ -46,3 +45,14 @@ int set_mem(struct world *w, const char *unit, uint64_t mem_max, bool urgent);
 
 extern const struct unit_bus_ops world_ops;
 extern const char *const web[2];
+
+/* A test that is given a world, which is closed after it. */
+#define TEST_WORLD(name)                                                                           \
+	static void with_world_##name(struct world *w);                                            \
+	TEST(name)                                                                                 \
+	{                                                                                          \
+		OWN(close_world) struct world w;                                                   \
+		open_world(&w);                                                                    \
+		with_world_##name(&w);                                                             \
+	}                                                                                          \
+	static void with_world_##name(struct world *w)

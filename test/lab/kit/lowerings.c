@@ -132,9 +132,8 @@ static void watch(struct group *g, int64_t now)
 		return;
 	undone += g->now.max >= g->from;
 	printf("lowerings %s: %lld -> %lld hurt after %lld ms by %s, %s %lld ms later; since it "
-	       "was "
-	       "lowered max+%lld "
-	       "refaults+%lld stalled_ms+%lld, in the 5 s before %lld, %lld, %lld\n",
+	       "was lowered max+%lld refaults+%lld stalled_ms+%lld, in the 5 s before %lld, %lld, "
+	       "%lld\n",
 	       g->name, (long long)g->from, (long long)g->at.max,
 	       (long long)((g->hurt_at - g->lowered_at) / NSEC_PER_MSEC), g->how, end,
 	       (long long)((now - g->hurt_at) / NSEC_PER_MSEC),
