@@ -133,7 +133,18 @@ void message_taken_back(struct managed *m, uint64_t from, uint64_t to)
 		.reason = REASON_DRIFT, .to = to, .use = m->control.last.mem_current};
 }
 
-/* The same for raises of CPU. */
+static enum event_kind step_kind(const struct done_step *done)
+{
+	if (done->outcome < 0)
+		return EVENT_LIMIT_FAILED;
+	if (done->outcome == APPLY_REFUSED)
+		return EVENT_LIMIT_REFUSED;
+	if (done->step.reason == REASON_SHRINK_UNDONE)
+		return EVENT_LIMIT_UNDONE;
+	return change_lowers(&done->step) ? EVENT_LIMIT_LOWERED : EVENT_LIMIT_RAISED;
+}
+
+/* The same for raises of CPU. What undoes a decrease is told at once. */
 static bool sum_up_raise(const struct done_step *done)
 {
 	const struct change *s = &done->step;
@@ -142,7 +153,7 @@ static bool sum_up_raise(const struct done_step *done)
 
 	if (s->knob != KNOB_CPU_MAX)
 		return false;
-	if (!sum->under_way || done->outcome != APPLY_DONE || change_lowers(s)) {
+	if (!sum->under_way || step_kind(done) != EVENT_LIMIT_RAISED) {
 		tell_raised(m);
 		return false;
 	}
@@ -173,17 +184,6 @@ static bool sum_up(const struct done_step *done)
 		*sum = (struct summed_steps){.since = m->wake->now, .from = s->from};
 	sum->why = done->why;
 	return true;
-}
-
-static enum event_kind step_kind(const struct done_step *done)
-{
-	if (done->outcome < 0)
-		return EVENT_LIMIT_FAILED;
-	if (done->outcome == APPLY_REFUSED)
-		return EVENT_LIMIT_REFUSED;
-	if (done->step.reason == REASON_SHRINK_UNDONE)
-		return EVENT_LIMIT_UNDONE;
-	return change_lowers(&done->step) ? EVENT_LIMIT_LOWERED : EVENT_LIMIT_RAISED;
 }
 
 static void write_step(const struct done_step *done)

@@ -241,9 +241,14 @@ static void test_throttled(void)
 	CHECK_EQ(rig_cpu_milli(&r, &r.unit[0]), 210);
 	rig_throttle(&r, &r.unit[0]);
 	CHECK_EQ(rig_cpu_milli(&r, &r.unit[0]), 420);
+	CHECK_EQ(r.events[EVENT_LIMIT_RAISED], 0);
+	/* What undoes a decrease has its own entry, after the sum of before. */
+	r.daemon->units.items[0]->control.cpu.trial = (struct cpu_trial){
+		.active = true, .since = r.boot, .from_milli = 500, .to_milli = 420};
 	rig_throttle(&r, &r.unit[0]);
 	CHECK_EQ(rig_cpu_milli(&r, &r.unit[0]), 800);
-	CHECK_EQ(r.events[EVENT_LIMIT_RAISED], 0);
+	CHECK_EQ(r.events[EVENT_LIMIT_RAISED], 1);
+	CHECK_EQ(r.events[EVENT_LIMIT_UNDONE], 1);
 	CHECK_EQ(r.daemon->tally.throttle_events, 4);
 	rig_throttle(&r, &r.unit[0]); /* at the ceiling */
 	CHECK_EQ(rig_cpu_milli(&r, &r.unit[0]), 800);
