@@ -62,14 +62,26 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 extern void css_rstat_flush(struct cgroup_subsys_state *css) __ksym;
 extern void bpf_rcu_read_lock(void) __ksym;
 extern void bpf_rcu_read_unlock(void) __ksym;
+extern struct mem_cgroup *bpf_get_mem_cgroup(struct cgroup_subsys_state *css) __ksym __weak;
+extern void bpf_put_mem_cgroup(struct mem_cgroup *memcg) __ksym __weak;
 
 static __always_inline void flush(struct cgroup *root)
 {
 	struct cgroup_subsys_state *memory;
+	struct mem_cgroup *memcg;
 
 	css_rstat_flush(&root->self);
 	if (!(control.want & SCAN_MEM_STAT))
 		return;
+	/* 7.0 and later: only a controller that was acquired can be flushed. */
+	if (bpf_get_mem_cgroup) {
+		memcg = bpf_get_mem_cgroup(&root->self);
+		if (memcg == NULL)
+			return;
+		css_rstat_flush(&memcg->css);
+		bpf_put_mem_cgroup(memcg);
+		return;
+	}
 	/* cgroup_mutex keeps it; the verifier lets only a pointer read under RCU through. */
 	bpf_rcu_read_lock();
 	memory = CSS(root, memory_cgrp_id);
