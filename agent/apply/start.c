@@ -252,6 +252,7 @@ void managed_adopt_limits(struct managed *m)
 
 	if (m->cgroup.cg == NULL || cg_read(m->cgroup.cg, LIMITS_USAGE, &u) < 0)
 		return;
+	unit_fill_absent(m, &u);
 	control_set_kernel(&m->control, &u.limits);
 	/* A limit that the owner removed meanwhile is adopted as no limit. */
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)

@@ -4,6 +4,7 @@
 #include "agent/ctl/report.h"
 #include "agent/base/json.h"
 #include "agent/ctl/client.h"
+#include "agent/kube/model/names.h"
 #include "policy/base/quantity.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -924,9 +925,7 @@ static FILE *open_marked(const struct ctl *c, const char *name)
 	int fd;
 
 	snprintf(path, sizeof path, "%s/%s", c->output_dir, name);
-	errno = EINVAL;
-	fd = strchr(name, '/') == NULL ? open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666)
-				       : -1;
+	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
 	f = fd >= 0 ? fdopen(fd, "r+") : NULL;
 	if (f == NULL) {
 		ctl_fail(c, CTL_ERROR, NULL, "%s: %s", path, strerror(errno));
@@ -973,6 +972,14 @@ static int put_patches(const struct ctl *c, const cJSON *rows, FILE *list)
 			[RESOURCE_MEMORY] = change_of(row, RESOURCE_MEMORY, list != NULL)};
 		const struct owner *owner = owner_of(row);
 
+		/* They stand in YAML and in the name of a file. */
+		if (!kube_is_label(json_text(row, "namespace")) ||
+		    !kube_is_subdomain(json_text(row, "workload")) ||
+		    !kube_is_label(json_text(row, "container"))) {
+			fprintf(c->err, "vscalectl: %s/%s: no patch: it is no name of Kubernetes\n",
+				json_text(row, "namespace"), json_text(row, "workload"));
+			continue;
+		}
 		put_stays(c, row, changes);
 		if (!changes[RESOURCE_CPU].set && !changes[RESOURCE_MEMORY].set)
 			continue;

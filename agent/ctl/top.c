@@ -58,7 +58,9 @@ static uint64_t limit_of(const cJSON *resource)
 /* 0: none or not known. */
 static uint64_t number_of(const cJSON *resource, const char *key)
 {
-	return (uint64_t)json_number(resource, key);
+	uint64_t amount = json_amount(resource, key);
+
+	return amount == VIEW_NONE ? 0 : amount;
 }
 
 static uint64_t share_permille(const cJSON *resource)

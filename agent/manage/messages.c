@@ -144,7 +144,7 @@ static enum event_kind step_kind(const struct done_step *done)
 	return change_lowers(&done->step) ? EVENT_LIMIT_LOWERED : EVENT_LIMIT_RAISED;
 }
 
-/* The same for raises of CPU. What undoes a decrease is told at once. */
+/* The same for raises of CPU. What undoes a decrease has its entry at once. */
 static bool sum_up_raise(const struct done_step *done)
 {
 	const struct change *s = &done->step;

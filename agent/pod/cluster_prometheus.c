@@ -147,31 +147,26 @@ static void failed(struct cluster_prometheus *p, int kind, const char *what)
 	event_tell(EVENT_PAST_FAILED, .file = kube_client_server(p->client), .detail = what);
 }
 
-static const struct past_series *of_need(const struct managed *m, const struct past_series *series,
-					 enum resource r)
-{
-	static const struct past_series none;
-
-	return m->control.history.observed_usec[r] < OWN_USEC ? &series[r] : &none;
-}
-
 /* To every container that still needs it. */
 static void give(struct cluster_prometheus *p)
 {
 	struct cluster *c = p->cluster;
-	struct past_series series[RESOURCE_COUNT];
-	char detail[96];
-
-	for (int r = 0; r < RESOURCE_COUNT; r++)
-		series[r] = (struct past_series){p->samples[r], p->sample_count[r],
-						 c->config->prometheus.step_usec};
-	snprintf(detail, sizeof detail, "%zu samples of CPU and %zu of memory",
-		 series[RESOURCE_CPU].count, series[RESOURCE_MEMORY].count);
 	UNITS_FOREACH (m, c->units) {
+		struct past_series own[RESOURCE_COUNT] = {{NULL}};
+		char detail[96];
+
 		if (!needs(c, m) || strcmp(m->history_key, p->key) != 0)
 			continue;
-		control_add_past(&m->control, &c->config->tuning, of_need(m, series, RESOURCE_CPU),
-				 of_need(m, series, RESOURCE_MEMORY));
+		for (int r = 0; r < RESOURCE_COUNT; r++)
+			if (m->control.history.observed_usec[r] < OWN_USEC)
+				own[r] = (struct past_series){p->samples[r], p->sample_count[r],
+							      c->config->prometheus.step_usec};
+		if (own[RESOURCE_CPU].count + own[RESOURCE_MEMORY].count == 0)
+			continue;
+		control_add_past(&m->control, &c->config->tuning, &own[RESOURCE_CPU],
+				 &own[RESOURCE_MEMORY]);
+		snprintf(detail, sizeof detail, "%zu samples of CPU and %zu of memory",
+			 own[RESOURCE_CPU].count, own[RESOURCE_MEMORY].count);
 		event_tell(EVENT_PAST_ADDED, .who = message_who(m), .detail = detail);
 	}
 }
@@ -191,8 +186,7 @@ static void answered(struct cluster_prometheus *p)
 	}
 	if (e != NULL)
 		e->answered = true;
-	if (p->sample_count[RESOURCE_CPU] + p->sample_count[RESOURCE_MEMORY] > 0)
-		give(p);
+	give(p);
 	clear(p);
 }
 

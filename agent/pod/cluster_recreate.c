@@ -378,7 +378,7 @@ static void list(struct cluster *c, struct pod *p, const char *token)
 	cluster_selector(p->spec->labels, selector);
 	if (selector[0] == '\0') {
 		/* The list would be that of the namespace. */
-		put_off(c, p, DENIED_USEC);
+		refused(c, p, RECREATE_NO_LABELS, DENIED_USEC, "");
 		return;
 	}
 	snprintf(path, sizeof path, "/api/v1/namespaces/%s/pods?labelSelector=%s&limit=%d%s%s",

@@ -771,7 +771,9 @@ static enum state_reason why_unfound(const struct pod *p, size_t i)
 	if (p->path == NULL)
 		return STATE_NO_POD_CGROUP;
 	all = children_of(p);
-	child = all != NULL ? pod_child_of_id(all, p->spec->containers[i].id) : NULL;
+	if (all == NULL)
+		return STATE_SIZING; /* they cannot be read: the next tick tries again */
+	child = pod_child_of_id(all, p->spec->containers[i].id);
 	if (child == NULL)
 		return p->spec->runtime_class || has_processes(p->pods->host, p->path)
 			       ? STATE_SANDBOX_RUNTIME

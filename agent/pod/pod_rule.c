@@ -10,6 +10,7 @@
 #include "agent/manage/table.h"
 #include "agent/pod/pod_recover.h"
 #include "agent/pod/pod_rollout.h"
+#include "policy/report/report.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +27,13 @@ static bool is_us(const struct host *host, const struct kube_pod *s)
 	       strcmp(host->own_namespace, s->namespace) == 0;
 }
 
+/* A report has no room for them. Those that come and go are the last ones. */
+static bool too_many(const struct kube_pod *s)
+{
+	return s->container_count > REPORT_CONTAINERS_MAX &&
+	       s->containers[REPORT_CONTAINERS_MAX].kind != CONTAINER_EPHEMERAL;
+}
+
 enum state_reason pod_excluded(const struct host *host, const struct kube_pod *s, bool opted_in)
 {
 	const struct {
@@ -36,7 +44,7 @@ enum state_reason pod_excluded(const struct host *host, const struct kube_pod *s
 		{is_us(host, s), STATE_SELF},    {finished(s), STATE_FINISHED},
 		{s->mirror, STATE_MIRROR},       {s->windows, STATE_WINDOWS},
 		{s->vpa, STATE_VPA_ANNOTATIONS}, {s->pod_resources, STATE_POD_RESOURCES},
-		{s->claims, STATE_CLAIMS},
+		{s->claims, STATE_CLAIMS},       {too_many(s), STATE_CONTAINERS},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)

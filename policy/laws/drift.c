@@ -42,7 +42,7 @@ enum drift_action drift_classify(const struct tuning_common *t, struct drift_mem
 		return DRIFT_NONE;
 	if (f->set_pending || (f->has_property && f->observed == f->property))
 		return DRIFT_ECHO;
-	if (f->spec_changed || (stored_by_other && f->observed == f->stored))
+	if (stored_by_other && f->observed == f->stored)
 		return note_write(t, m, now) ? DRIFT_GIVE_WAY : DRIFT_ADOPT;
 	if (f->not_deliberate || (f->has_stored && f->observed == f->stored))
 		return DRIFT_REASSERT;

@@ -25,7 +25,6 @@ struct drift_facts {
 	bool has_stored;
 	bool set_pending;    /* our call to systemd is in flight, or its echo not seen yet */
 	bool not_deliberate; /* written by a reload or reexec, or by the runtime, or not known */
-	bool spec_changed;   /* pods: another manager changed the spec's generation */
 };
 
 #define DRIFT_TIMES 16

@@ -6,6 +6,7 @@ const char *const recreate_texts[RECREATE_ANSWER_COUNT] = {
 	[RECREATE_NOT_WANTED] = "its mode is not InPlaceOrRecreate",
 	[RECREATE_NOT_NEEDED] = "it is sized in place",
 	[RECREATE_NOT_REPLICATED] = "its controller starts no other pod in its place",
+	[RECREATE_NO_LABELS] = "it has no labels that are those of its whole workload",
 	[RECREATE_NODE_WAITS] = "another pod of this node was evicted less than 10 min ago",
 	[RECREATE_REFUSED] = "the API server has refused the eviction",
 	[RECREATE_ALONE] = "no other pod of its workload is ready",

@@ -38,6 +38,7 @@ enum recreate_answer {
 	RECREATE_NOT_WANTED,     /* another mode */
 	RECREATE_NOT_NEEDED,     /* sized in place, or not for long enough */
 	RECREATE_NOT_REPLICATED, /* nothing would start another one elsewhere */
+	RECREATE_NO_LABELS,      /* none that all pods of the workload have: it cannot be listed */
 	RECREATE_NODE_WAITS,     /* the node evicted another pod a moment ago */
 	RECREATE_REFUSED,        /* by the API server, a moment ago */
 	RECREATE_ALONE,          /* no other pod of the workload is ready */

@@ -107,6 +107,7 @@ struct report_container {
 	bool replayed; /* the runtime may write its recorded limits at any moment (CPU manager) */
 	bool limits_only; /* vscaled leaves its requests alone, though not those of the whole pod */
 	bool swaps;       /* the kubelet takes no other memory request of it */
+	bool equal;       /* never sized, with limits that are its requests: any class has it */
 };
 
 struct report_facts {

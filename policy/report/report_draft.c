@@ -502,7 +502,7 @@ void draft_keep_class(struct draft *d)
 	if (f->guaranteed)
 		return;
 	for (size_t i = 0; i < f->container_count; i++)
-		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+		for (size_t r = 0; r < RESOURCE_COUNT && !f->containers[i].equal; r++) {
 			struct report_values *v = &d->want[i];
 			const struct report_resource *x = &f->containers[i].resource[r];
 

@@ -239,6 +239,7 @@ const struct state_row state_rows[STATE_REASON_COUNT] = {
 		NULL, false},
 	[STATE_CLAIMS] = {"claims", UNIT_UNMANAGED,
 		"it gets CPU or memory by ResourceClaims, beside its limits", NULL, false},
+	[STATE_CONTAINERS] = {"containers", UNIT_UNMANAGED, "its pod has more than 64 containers", NULL, false},
 	[STATE_INIT] = {"init", UNIT_UNMANAGED, "an init container: it runs once", NULL, false},
 	[STATE_EPHEMERAL] = {"ephemeral", UNIT_UNMANAGED, "an ephemeral container: it has no limits", NULL, false},
 	[STATE_OWN_CPUS] = {"own-cpus", UNIT_UNMANAGED, "it has CPUs of its own (static CPU manager)", NULL, false},

@@ -53,6 +53,14 @@ TEST(absent_file)
 		snprintf(text, sizeof text, "%" PRIu64 " 100000\n", rig_cpu_milli(&r, u) * 100);
 		lose_cpu_max(&r, u);
 		rig_run(&r, 15, NULL);
+		/* A pause does not take it for a limit of nothing. */
+		for (int resume = 0; resume < 2; resume++) {
+			const struct control_ops *ops = r.loop->serve.api.ops;
+
+			CHECK_EQ((resume ? ops->resume : ops->pause)(&r.loop->serve, NULL), 1);
+			rig_run(&r, 1, NULL);
+		}
+		CHECK(rig_first(&r)->control.kernel.cpu_quota_usec != 0);
 		CHECK_EQ(managed_state(rig_first(&r)), UNIT_MANAGED);
 		CHECK(rig_first(&r)->control.resource[RESOURCE_CPU].managed);
 		rig_put(&r, u, "cpu.max", text);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pods as the operator sees them: what is listed and why, commands, and history that the pods of a
  * workload share. */
+#include "agent/kube/model/decode.h"
+#include "agent/pod/pod_rule.h"
 #include "agent/pod/pods.h"
 #include "test/agent/test_pods.h"
 #include <errno.h>
@@ -94,6 +96,28 @@ static void test_left_out_and_reported(void)
 	l = list(&r);
 	CHECK_EQ(l.count, 3);
 	rig_close(&r);
+}
+
+/* They count on the node, though a report has no room for so many: pod_excluded(). */
+static void test_many_containers(void)
+{
+	struct kube_decode_error err;
+	char text[4096];
+	struct kube_pod *p = NULL;
+	size_t n =
+		(size_t)sprintf(text, "%s",
+				"{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\",\"uid\":\"c\","
+				"\"resourceVersion\":\"1\"},\"spec\":{\"containers\":[");
+
+	for (int i = 0; i < 65; i++)
+		n += (size_t)sprintf(text + n, "%s{\"name\":\"c%d\"}", i > 0 ? "," : "", i);
+	n += (size_t)sprintf(text + n, "]}}");
+	CHECK_EQ(kube_decode_pod(text, n, &p, &err), 0);
+	CHECK(p != NULL && p->container_count == 65);
+	CHECK_EQ(pod_excluded(&(struct host){0}, p, true), STATE_CONTAINERS);
+	p->containers[64].kind = CONTAINER_EPHEMERAL;
+	CHECK_EQ(pod_excluded(&(struct host){0}, p, true), STATE_SIZING);
+	kube_pod_free(p);
 }
 
 static void test_own_cpus(void)
@@ -319,6 +343,7 @@ int main(void)
 	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++)
 		test_commands(driver);
 	test_left_out_and_reported();
+	test_many_containers();
 	test_own_cpus();
 	test_history_of_a_workload();
 	test_kill_in_a_full_pod();

@@ -115,5 +115,10 @@ TEST(with_parameters)
 		&(struct setting){.metadata = {web, METADATA("agent", OWNER("DaemonSet", "agent"))},
 				  .alone = true},
 		"no other pod");
+	/* No label is the workload's. */
+	test_not(&(struct setting){.metadata = {"{\"metadata\":{\"labels\":{\"app\":null,"
+						"\"pod-template-hash\":\"aaa\"},"
+						"\"ownerReferences\":[" WEB "]}}"}},
+		 "no labels");
 	test_not(&(struct setting){.metadata = {web}, .young = true}, "an hour old");
 }

@@ -214,6 +214,40 @@ static void test_name_is_taken(void)
 	}
 }
 
+/* Without an answer it may be stored: its repetition has the same name, which the server then says
+ * is taken. Another text is another Event. */
+static void test_stored_without_an_answer(void)
+{
+	WITH(g)
+	{
+		char first[4096];
+
+		note_of(&g, "u", "Warning", "Refused");
+		send_it(&g);
+		strcpy(first, g.body);
+		answer(&g, 0);
+		g.now += 10 * S;
+		CHECK_EQ(send_it(&g), 0);
+		CHECK_STR(g.body, first);
+		answer(&g, 409);
+		CHECK_EQ(send_it(&g), -EAGAIN);
+		g.now += S;
+		note_of(&g, "u", "Warning", "Refused");
+		CHECK_EQ(send_it(&g), 0);
+		CHECK_EQ(g.patches, 1);
+		answer(&g, 200);
+		note_of(&g, "v", "Warning", "Denied");
+		send_it(&g);
+		strcpy(first, strstr(g.body, "web-0."));
+		note_text(&g, "v", "Warning", "Denied", "another");
+		answer(&g, 0);
+		g.now += 10 * S;
+		CHECK_EQ(send_it(&g), 0);
+		CHECK(strncmp(strstr(g.body, "web-0."), first, strcspn(first, "\"")) != 0);
+		answer(&g, 201);
+	}
+}
+
 static void test_retries(void)
 {
 	WITH(g)
@@ -480,6 +514,7 @@ int main(void)
 	test_long_series();
 	test_gone_at_the_server();
 	test_name_is_taken();
+	test_stored_without_an_answer();
 	test_retries();
 	test_refused_in_one_namespace();
 	test_warnings_first();

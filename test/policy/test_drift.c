@@ -14,18 +14,13 @@ static const struct {
 	enum drift_action want;
 	bool counted;
 } rows[] = {
-	{"ours", .want = DRIFT_NONE,
-	 .f = {.expected = US, .observed = US, .not_deliberate = true, .spec_changed = true}},
+	{"ours", .want = DRIFT_NONE, .f = {.expected = US, .observed = US, .not_deliberate = true}},
 	{"a call of ours is in flight", .want = DRIFT_ECHO,
 	 .f = {.expected = US, .observed = OTHER, .set_pending = true}},
-	{"even with a spec change", .want = DRIFT_ECHO,
-	 .f = {.expected = US, .observed = OTHER, .set_pending = true, .spec_changed = true}},
 	{"our property", .want = DRIFT_ECHO,
 	 .f = {.expected = US, .observed = PROP, .property = PROP, .has_property = true}},
 	{"a property we never sent", .want = DRIFT_COUNTED, .counted = true,
 	 .f = {.expected = US, .observed = OTHER, .property = OTHER}},
-	{"the pod's spec", .want = DRIFT_ADOPT, .counted = true,
-	 .f = {.expected = US, .observed = OTHER, .spec_changed = true}},
 	{"set-property by a user", .want = DRIFT_ADOPT, .counted = true,
 	 .f = {.expected = US,
 	       .observed = STORED,

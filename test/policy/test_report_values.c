@@ -131,6 +131,16 @@ TEST_RIG(burstable_stays_burstable)
 	rig_set_held(g, 0, CPU, 900);
 	CHECK(rig_later(g, 60 * S));
 	CHECK(rig_limit(g, 0, CPU) > rig_request(g, 0, CPU));
+	/* An init container whose limits are its requests keeps no class. */
+	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+		rig_res(g, 1, r)->managed = false;
+		rig_res(g, 1, r)->spec_limit = rig_res(g, 1, r)->held = LIMIT_MAX;
+		rig_res(g, 1, r)->original_limit = LIMIT_MAX;
+		rig_res(g, 1, r)->spec_request = rig_res(g, 1, r)->original_request = 0;
+	}
+	g->c[1].equal = true;
+	CHECK(rig_decide(g));
+	CHECK(rig_limit(g, 0, CPU) > rig_request(g, 0, CPU));
 }
 
 TEST_RIG(requests_only)

@@ -2,10 +2,13 @@
 /* Containers of a Pod: their spec and their status. */
 #include "agent/kube/model/decode_impl.h"
 #include "agent/kube/model/names.h"
-#include "policy/report/report.h"
 #include "policy/types/profile.h"
 #include <errno.h>
 #include <string.h>
+
+/* Names are compared with each other. More than a report has room for: the pod counts on the node.
+ */
+#define CONTAINERS_MAX 1000
 
 /* Errors are those of a field: {"limits": ..., "requests": ...}; absent: no
  * limit, no request. */
@@ -197,7 +200,7 @@ static int add_statuses(const struct field *list, struct kube_pod *p, bool *seen
 
 int decode_containers(const struct field *spec, const struct field *status, struct kube_pod *p)
 {
-	bool seen[REPORT_CONTAINERS_MAX] = {false};
+	OWN(drop_free) bool *seen = NULL;
 	struct field list[ARRAY_SIZE(groups)], statuses;
 	size_t count = 0;
 	int r = 0;
@@ -208,11 +211,12 @@ int decode_containers(const struct field *spec, const struct field *status, stru
 	}
 	if (field_error(spec) < 0)
 		return field_error(spec);
-	if (count == 0 || count > REPORT_CONTAINERS_MAX)
+	if (count == 0 || count > CONTAINERS_MAX)
 		return field_bad(spec, NULL, "%zu containers; allowed: 1 to %d", count,
-				 REPORT_CONTAINERS_MAX);
+				 CONTAINERS_MAX);
 	p->containers = calloc(count, sizeof *p->containers);
-	if (p->containers == NULL)
+	seen = calloc(count, sizeof *seen);
+	if (p->containers == NULL || seen == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(groups); i++)
 		r = add_specs(&list[i], groups[i].kind, p);

@@ -360,14 +360,16 @@ static void on_answer(void *arg, const struct kube_answer *a)
 	e->call = NULL;
 	if (r->answered != NULL)
 		r->answered(r->answered_ctx, &answer, now);
-	if (answer.kind == REPORT_ANSWER_OK) {
+	/* The name of one that had no answer is there: it is stored. */
+	if (answer.kind == REPORT_ANSWER_OK ||
+	    (e->asked == 0 && answer.kind == REPORT_ANSWER_CONFLICT && e->tries > 0)) {
 		e->reported = e->asked ? e->asked : 1;
 		e->reported_at = now;
 		e->tries = 0;
 	} else if (e->asked != 0 && answer.kind == REPORT_ANSWER_GONE) {
 		e->name[0] = '\0'; /* the server has removed it: POST a new one */
 		e->reported = 0;
-	} else if (e->asked == 0 && answer.kind == REPORT_ANSWER_CONFLICT && e->tries < TRIES_MAX) {
+	} else if (e->asked == 0 && answer.kind == REPORT_ANSWER_CONFLICT) {
 		e->name[0] = '\0'; /* the name is taken: another one */
 		e->tries++;
 	} else if ((answer.kind != REPORT_ANSWER_SLOW_DOWN &&
@@ -379,8 +381,6 @@ static void on_answer(void *arg, const struct kube_answer *a)
 	} else {
 		usec_t pause = MIN(answer.retry_after_usec, FORBIDDEN_FOR);
 
-		if (e->asked == 0)
-			e->name[0] = '\0';
 		e->not_before = add_sat(now, MAX(pause, TRY_PAUSE));
 		if (answer.kind == REPORT_ANSWER_SLOW_DOWN)
 			holds_add(&r->held, e->space, e->not_before, now);
@@ -401,7 +401,8 @@ static char *body_of(struct recorder *r, struct entry *e, usec_t now_real)
 	};
 
 	/* The note of a sent Event cannot be changed: the newest is that of a new one. */
-	if (e->reported > 0 && e->renewed) {
+	if (e->renewed) {
+		e->name[0] = '\0';
 		e->count -= MIN(e->reported, e->count - 1);
 		e->reported = 0;
 	}
@@ -410,8 +411,9 @@ static char *body_of(struct recorder *r, struct entry *e, usec_t now_real)
 	if (e->asked)
 		return kube_encode_event_series(e->asked, e->last_real);
 	/* "web-0.17d2c0f1a2b3c4d5": the pod, and a number that no other of its Events has. */
-	snprintf(e->name, sizeof e->name, "%.230s.%llx", e->pod.name,
-		 (unsigned long long)now_real * 1000 + r->serial++ % 1000);
+	if (e->name[0] == '\0')
+		snprintf(e->name, sizeof e->name, "%.230s.%llx", e->pod.name,
+			 (unsigned long long)now_real * 1000 + r->serial++ % 1000);
 	event.name = e->name;
 	return kube_encode_event(&event);
 }

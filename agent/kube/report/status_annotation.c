@@ -233,9 +233,13 @@ void reporter_fill(const struct kube_pod *pod, struct reporter_view *view)
 	/* More than a report has room for: nothing is reported of the pod. */
 	view->facts.container_count = n;
 	for (size_t i = 0; i < MIN(n, (size_t)REPORT_CONTAINERS_MAX); i++) {
-		view->containers[i] = (struct report_container){0};
+		const struct kube_container *c = &pod->containers[i];
+
+		view->containers[i] = (struct report_container){
+			.equal = !is_sized(c) &&
+				 memcmp(c->spec.limit, c->spec.request, sizeof c->spec.limit) == 0};
 		for (size_t r = 0; r < RESOURCE_COUNT; r++)
-			fill_resource(&pod->containers[i], r, &view->containers[i].resource[r]);
-		view->facts.echoed &= is_echoed(&pod->containers[i]);
+			fill_resource(c, r, &view->containers[i].resource[r]);
+		view->facts.echoed &= is_echoed(c);
 	}
 }
