@@ -203,6 +203,9 @@ EVENT(FILE_REMOVED, "file-removed", LOG_WARNING, 2, F(FILE) | F(DETAIL),
 EVENT(STATE_UNSAVED, "state-unsaved", LOG_WARNING, 2, F(FILE) | F(ERROR),
       SD_ID128_MAKE(6b,78,16,12,f8,6f,43,4f,9f,63,51,cd,f2,3a,94,a1),
       "could not save {file}: {error}; the last good copy stays")
+EVENT(HISTORY_FULL, "history-full", LOG_NOTICE, 0, F(COUNT_OF),
+      SD_ID128_MAKE(7d,e2,41,9a,0c,b8,4e,63,95,d1,2f,68,a7,53,0e,bc),
+      "the history of {count} workloads that do not run here is kept, that of those unseen for longest is dropped")
 EVENT(STATE_DAMAGED, "state-damaged", LOG_WARNING, 0, F(FILE) | F(DETAIL),
       SD_ID128_MAKE(d1,b5,97,c0,05,4a,4a,ed,a4,30,ee,04,34,8b,d1,be),
       "{file} is damaged[ ({detail})]: set aside, what only it recorded is lost")

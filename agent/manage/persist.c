@@ -325,7 +325,11 @@ static void give_history(struct records *records)
 		records->next_save = records->units->wake->now + USEC_PER_SEC;
 		return;
 	}
-	history_store_prune(&records->histories, records->units->wake->now_real);
+	if (history_store_prune(&records->histories, records->units->wake->now_real) &&
+	    !records->history_full) {
+		records->history_full = true;
+		event_tell(EVENT_HISTORY_FULL, .count = HISTORY_GONE_MAX);
+	}
 	r = history_encode(&records->histories, &save.body, &save.len);
 	if (r == 0)
 		r = saver_put(&records->saver, SAVE_HISTORY, records->dir, &save);

@@ -36,6 +36,7 @@ struct records {
 	int lost_mark_error; /* reported already */
 	bool lift_copy_due;  /* to the runtime folder */
 	int lift_copy_error; /* reported already */
+	bool history_full;   /* reported already */
 	usec_t next_save;
 	char result[128]; /* of the last save */
 	int save_error;   /* reported already */

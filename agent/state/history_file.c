@@ -334,14 +334,40 @@ int history_store_get(const struct history_store *s, const char *key,
 	return history_line_read(e->line, strlen(e->line) - 1, t, &saved_key, ret);
 }
 
-void history_store_prune(struct history_store *s, usec_t now_realtime)
+static int by_time(const void *a, const void *b)
 {
+	const usec_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* The time of the oldest of the HISTORY_GONE_MAX newest that were not seen now; 0: there are not
+ * more. */
+static usec_t oldest_gone(const struct history_store *s, usec_t now)
+{
+	OWN(drop_free) usec_t *seen = calloc(s->count, sizeof *seen);
+	size_t gone = 0;
+
+	for (size_t i = 0; seen != NULL && i < s->count; i++)
+		if (s->items[i].seen_realtime_usec != now)
+			seen[gone++] = s->items[i].seen_realtime_usec;
+	if (gone <= HISTORY_GONE_MAX)
+		return 0;
+	qsort(seen, gone, sizeof *seen, by_time);
+	return seen[gone - HISTORY_GONE_MAX];
+}
+
+bool history_store_prune(struct history_store *s, usec_t now_realtime)
+{
+	usec_t too_old = now_realtime - MIN(now_realtime, HISTORY_UNSEEN_USEC);
+	usec_t one_too_many = oldest_gone(s, now_realtime);
+	usec_t least = MAX(too_old, one_too_many);
 	size_t kept = 0;
 
 	for (size_t i = 0; i < s->count; i++) {
 		struct history_entry *e = &s->items[i];
 
-		if (e->seen_realtime_usec + HISTORY_UNSEEN_USEC < now_realtime) {
+		if (e->seen_realtime_usec < least) {
 			s->bytes -= strlen(e->line);
 			entry_free(e);
 		} else {
@@ -349,6 +375,7 @@ void history_store_prune(struct history_store *s, usec_t now_realtime)
 		}
 	}
 	s->count = kept;
+	return one_too_many > too_old;
 }
 
 int history_encode(const struct history_store *s, char **ret, size_t *ret_len)

@@ -14,6 +14,9 @@
 #define HISTORY_COUNT_MAX   10000
 #define HISTORY_BYTES_MAX   (16 * MIB)
 #define HISTORY_UNSEEN_USEC (8 * USEC_PER_DAY)
+/* As many do not run here as a full node has containers: a pod that was made without a controller
+ * has a name of its own, and leaves a record that is not asked for again. */
+#define HISTORY_GONE_MAX 1024
 
 /* How long failed shrinks hold the next one back. */
 struct shrink_backoff {
@@ -56,8 +59,9 @@ int history_store_put(struct history_store *s, const char *key, const struct his
 int history_store_get(const struct history_store *s, const char *key,
 		      const struct tuning_history *t, struct history_record *ret);
 void history_store_remove(struct history_store *s, const char *key);
-/* Drops what was not seen for HISTORY_UNSEEN_USEC. */
-void history_store_prune(struct history_store *s, usec_t now_realtime);
+/* Drops what was not seen for HISTORY_UNSEEN_USEC; and where more than HISTORY_GONE_MAX were not
+ * seen now, those unseen for longest: true. */
+bool history_store_prune(struct history_store *s, usec_t now_realtime);
 
 /* The body of the state file. Strict: -EBADMSG, -ENOMEM. */
 int history_encode(const struct history_store *s, char **ret, size_t *ret_len);

@@ -86,6 +86,27 @@ TEST_RIG(bad_config_on_reload)
 	CHECK_EQ(rig_first(r)->control.rule.cpu_milli.max, 1000);
 }
 
+/* More than are kept: the oldest go, and that is said once. */
+TEST_RIG(history_of_what_is_gone)
+{
+	OWN(history_record_drop) struct history_record gone = {0};
+	char key[32];
+
+	rig_begin(r, "units:\n  - match: a.service\n", 200, 64 * MIB, 0);
+	rig_run(r, 20, rig_busy);
+	history_init(&gone.history, &r->daemon->config.tuning.history);
+	for (unsigned i = 0; i < HISTORY_GONE_MAX + 9; i++) {
+		snprintf(key, sizeof key, "default/Pod/%05u/app", i);
+		gone.seen_realtime_usec = r->real - USEC_PER_DAY + i;
+		CHECK_EQ(history_store_put(&r->daemon->records.histories, key, &gone), 0);
+		if (i >= HISTORY_GONE_MAX - 1)
+			persist_save(&r->daemon->records);
+	}
+	CHECK_EQ(r->daemon->records.histories.count, HISTORY_GONE_MAX);
+	CHECK_STR(r->daemon->records.histories.items[0].key, "default/Pod/00009/app");
+	CHECK_EQ(r->events[EVENT_HISTORY_FULL], 1);
+}
+
 TEST_RIG(clock_that_jumps)
 {
 	usec_t observed;

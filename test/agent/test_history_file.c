@@ -178,6 +178,37 @@ TEST(prune)
 	CHECK_EQ(s.bytes, strlen(s.items[0].line) + strlen(s.items[1].line));
 }
 
+/* A node whose pods have names of their own, 180 new ones an hour: memory is flat after a day, and
+ * what runs is never dropped. */
+TEST(churn)
+{
+	OWN(history_store_free) struct history_store s = {0};
+	OWN(history_record_drop) struct history_record r = sample(&tuning_default.history, 0);
+	size_t bytes = 0;
+	char key[32];
+
+	for (unsigned hour = 0; hour < 48; hour++) {
+		r.seen_realtime_usec = START + hour * USEC_PER_HOUR;
+		for (unsigned i = 0; i < 25; i++) {
+			snprintf(key, sizeof key, "live/%05u", i);
+			CHECK_EQ(history_store_put(&s, key, &r), 0);
+		}
+		CHECK_EQ(history_store_prune(&s, r.seen_realtime_usec),
+			 hour * 180 > HISTORY_GONE_MAX);
+		CHECK(s.count <= HISTORY_GONE_MAX + 180 + 25);
+		CHECK_STR(s.items[s.count - 1].key, "live/00024");
+		bytes = hour == 24 ? s.bytes : bytes;
+		for (unsigned i = 0; i < 180; i++) {
+			snprintf(key, sizeof key, "gone/%05u", hour * 180 + i);
+			r.seen_realtime_usec++;
+			CHECK_EQ(history_store_put(&s, key, &r), 0);
+		}
+	}
+	CHECK_EQ(history_store_prune(&s, START + 48 * USEC_PER_HOUR), true);
+	CHECK(s.bytes <= bytes + 25 * strlen(s.items[0].line));
+	CHECK_STR(s.items[0].key, "gone/07641");
+}
+
 /* Beyond the bounds the workloads unseen for longest go, not the newest. */
 TEST(bounds)
 {
