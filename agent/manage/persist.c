@@ -653,58 +653,6 @@ void persist_history_key(const struct kube_pod *pod, const char *container, char
 		 pod->workload, container);
 }
 
-/* The keys of earlier releases have no kind. False: neither has this one. */
-static bool key_without_kind(const char *key, char ret[static RECORD_NAME_MAX])
-{
-	const char *kind = strchr(key, '/'), *rest = kind != NULL ? strchr(kind + 1, '/') : NULL;
-
-	if (rest != NULL)
-		snprintf(ret, RECORD_NAME_MAX, "%.*s%s", (int)(kind - key), key, rest);
-	return rest != NULL;
-}
-
-#define WITHOUT_KIND 1
-
-/* WITHOUT_KIND: it is of the kind that is seen first; one that is taken has no first_real. */
-static int find_record(const struct records *records, const char *key, struct history_record *ret)
-{
-	const struct tuning_history *t = &records->units->config->tuning.history;
-	int r = history_store_get(&records->histories, key, t, ret);
-	char name[RECORD_NAME_MAX];
-
-	if (r != -ENOENT || !key_without_kind(key, name))
-		return r;
-	r = history_store_get(&records->histories, name, t, ret);
-	if (r < 0 || ret->history.first_real != 0)
-		return r < 0 ? r : WITHOUT_KIND;
-	history_record_drop(ret);
-	return -ENOENT;
-}
-
-/* Where a second kind is seen, what was taken may be of both: neither is lowered for a day. */
-static void note_kind(struct managed *m, int found)
-{
-	OWN(history_record_drop) struct history_record taken = {0};
-	usec_t *doubt = &taken.floor[RESOURCE_CPU].since_real;
-	char name[RECORD_NAME_MAX], other[RECORD_NAME_MAX];
-
-	if (!key_without_kind(m->history_key, name) ||
-	    history_store_get(&m->records->histories, name, &m->config->tuning.history, &taken) < 0)
-		return;
-	if (found == WITHOUT_KIND)
-		taken.history.first_real = *doubt = 0;
-	else if (found < 0 && *doubt == 0)
-		*doubt = m->wake->now_real + USEC_PER_DAY;
-	if (found != 0)
-		history_store_put(&m->records->histories, name, &taken);
-	if (*doubt <= m->wake->now_real)
-		return;
-	UNITS_FOREACH (s, m->table)
-		if (s->history_key != NULL && key_without_kind(s->history_key, other) &&
-		    strcmp(name, other) == 0)
-			control_doubt_past(&s->control, *doubt);
-}
-
 static usec_t observed(const struct history *h)
 {
 	return add_sat(h->observed_usec[RESOURCE_CPU], h->observed_usec[RESOURCE_MEMORY]);
@@ -733,7 +681,7 @@ int persist_recommend(const struct records *records, const char *history_key,
 {
 	const struct tuning_history *t = &records->units->config->tuning.history;
 	OWN(history_record_drop) struct history_record rec = {0};
-	int r = find_record(records, history_key, &rec);
+	int r = history_store_get(&records->histories, history_key, t, &rec);
 
 	if (r < 0)
 		return r;
@@ -783,7 +731,6 @@ static void take(struct managed *m, const struct history_record *rec)
 void persist_adopt_history(struct managed *m)
 {
 	struct history_record rec;
-	int found;
 
 	if (m->history_key == NULL)
 		return;
@@ -791,10 +738,9 @@ void persist_adopt_history(struct managed *m)
 		control_await_facts(&m->control, m->wake->now + FACTS_WAIT_USEC);
 	if (adopt_sibling(m))
 		return;
-	found = find_record(m->records, m->history_key, &rec);
-	if (found >= 0)
+	if (history_store_get(&m->records->histories, m->history_key, &m->config->tuning.history,
+			      &rec) == 0)
 		take(m, &rec);
-	note_kind(m, found);
 }
 
 void persist_keep_history(const struct managed *m)

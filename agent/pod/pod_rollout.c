@@ -17,16 +17,17 @@
 
 /* --- the rollouts of the node */
 
-/* "shop/Deployment/web". What an earlier release has stopped has no kind until a pod of it comes.
- */
+/* "shop/Deployment/web" */
+static void name_of(const struct kube_pod *s, char ret[static RECORD_NAME_MAX])
+{
+	snprintf(ret, RECORD_NAME_MAX, "%s/%s/%s", s->namespace, kube_pod_kind(s), s->workload);
+}
+
 static bool is_of(const struct pod_rollout *r, const struct kube_pod *s)
 {
 	char name[RECORD_NAME_MAX];
 
-	snprintf(name, sizeof name, "%s/%s/%s", s->namespace, kube_pod_kind(s), s->workload);
-	if (strcmp(r->workload, name) == 0)
-		return true;
-	snprintf(name, sizeof name, "%s/%s", s->namespace, s->workload);
+	name_of(s, name);
 	return strcmp(r->workload, name) == 0;
 }
 
@@ -79,16 +80,11 @@ static struct pod_rollout *add(struct pods *pods, const char *workload, uint32_t
 static struct pod_rollout *find_or_add(struct pods *pods, const struct kube_pod *s,
 				       uint32_t percent)
 {
-	OWN(drop_free) char *workload = NULL;
 	struct pod_rollout *r = find(pods, s, percent);
+	char workload[RECORD_NAME_MAX];
 
-	if (asprintf(&workload, "%s/%s/%s", s->namespace, kube_pod_kind(s), s->workload) < 0)
-		return r;
-	if (r == NULL)
-		return add(pods, workload, percent);
-	free(r->workload);
-	r->workload = STEAL(workload);
-	return r;
+	name_of(s, workload);
+	return r != NULL ? r : add(pods, workload, percent);
 }
 
 const struct pod_rollout *pod_rollout_of(const struct pod *p, const struct container_rule *rule)

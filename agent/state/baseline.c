@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* Version 2 adds the fields of containers, 3 the startup boost, 4 the limits that were sent,
- * 5 those that were sent before them. */
 #define VERSION 5
 
 const struct state_kind baseline_state = {"baseline", VERSION, 16 * MIB};
@@ -34,34 +32,23 @@ static const struct record_field fields[] = {
 	FIELD("invocation",       RECORD_ID,    invocation_id,                0),
 	FIELD("inode",            RECORD_U64,   cgroup_inode,                 UINT64_MAX),
 	FIELD("saved",            RECORD_U64,   saved_realtime_usec,          UINT64_MAX),
-	/* version 2 */
 	FIELD("cgroup",           RECORD_TEXT,  cgroup,                       0),
 	FIELD("unit",             RECORD_TEXT,  unit,                         0),
 	FIELD("shown",            RECORD_TEXT,  shown,                        0),
 	FIELD("ratified",         RECORD_U32,   ratified,                     1),
 	FIELD("request_cpu",      RECORD_U64,   request[RESOURCE_CPU],        UINT64_MAX),
 	FIELD("request_memory",   RECORD_U64,   request[RESOURCE_MEMORY],     UINT64_MAX),
-	/* version 3 */
 	FIELD("lent_cpu",         RECORD_U64,   boost_base_milli,                   LIMIT_MAX - 1),
-	/* version 4 */
 	FIELD("sent_cpu",         RECORD_LIMIT, sent[RESOURCE_CPU],           0),
 	FIELD("sent_memory",      RECORD_LIMIT, sent[RESOURCE_MEMORY],        0),
 	FIELD("over_cpu",         RECORD_LIMIT, sent_over[RESOURCE_CPU],      0),
 	FIELD("over_memory",      RECORD_LIMIT, sent_over[RESOURCE_MEMORY],   0),
-	/* version 5 */
 	FIELD("before_cpu",       RECORD_LIMIT, sent_before[RESOURCE_CPU],    0),
 	FIELD("before_memory",    RECORD_LIMIT, sent_before[RESOURCE_MEMORY], 0),
 };
 /* clang-format on */
 
-/* By version: each has the fields of the one before and some more. */
-static const struct record_layout layouts[VERSION + 1] = {
-	[1] = {fields, 16, sizeof(struct baseline)},
-	[2] = {fields, 22, sizeof(struct baseline)},
-	[3] = {fields, 23, sizeof(struct baseline)},
-	[4] = {fields, 27, sizeof(struct baseline)},
-	[VERSION] = {fields, ARRAY_SIZE(fields), sizeof(struct baseline)},
-};
+static const struct record_layout layout = {fields, ARRAY_SIZE(fields), sizeof(struct baseline)};
 
 static const char *behind(const struct baseline *b, const char *prefix)
 {
@@ -84,7 +71,7 @@ static void drop_baseline(struct baseline *b)
 {
 	if (b->holder != NULL)
 		*b->holder = NULL;
-	record_clear(&layouts[VERSION], b);
+	record_clear(&layout, b);
 }
 
 void baseline_set_free(struct baseline_set *s)
@@ -167,7 +154,7 @@ int baseline_put(struct baseline_set *s, const struct baseline *b)
 		return r;
 	item = &s->items[at];
 	copy.holder = item->holder != NULL ? item->holder : b->holder;
-	record_clear(&layouts[VERSION], item);
+	record_clear(&layout, item);
 	*item = copy;
 	copy = (struct baseline){0};
 	tell_holders(s);
@@ -184,20 +171,14 @@ void baseline_remove(struct baseline_set *s, struct baseline *b)
 
 int baseline_encode(const struct baseline_set *s, char **ret, size_t *ret_len)
 {
-	return record_encode(&layouts[VERSION], s->items, s->count, ret, ret_len);
+	return record_encode(&layout, s->items, s->count, ret, ret_len);
 }
-
-struct decoding {
-	const struct record_layout *layout;
-	struct baseline_set *set;
-};
 
 static int decode_line(void *ctx, const char *line, size_t len)
 {
-	const struct decoding *d = ctx;
-	struct baseline_set *s = d->set;
+	struct baseline_set *s = ctx;
 	struct baseline b;
-	int r = record_read(d->layout, line, len, &b);
+	int r = record_read(&layout, line, len, &b);
 
 	if (r < 0)
 		return r;
@@ -207,20 +188,17 @@ static int decode_line(void *ctx, const char *line, size_t len)
 	else
 		r = make_room(s, s->count);
 	if (r < 0) {
-		record_clear(&layouts[VERSION], &b);
+		record_clear(&layout, &b);
 		return r == -ENOSPC ? -EBADMSG : r;
 	}
 	s->items[s->count - 1] = b;
 	return 0;
 }
 
-int baseline_decode_version(uint32_t version, const char *text, size_t len,
-			    struct baseline_set *ret)
+int baseline_decode(const char *text, size_t len, struct baseline_set *ret)
 {
 	OWN(baseline_set_free) struct baseline_set s = {0};
-	struct decoding d = {&layouts[MIN(version, (uint32_t)VERSION)], &s};
-	int r = version == 0 || version > VERSION ? -EBADMSG
-						  : record_lines(text, len, decode_line, &d);
+	int r = record_lines(text, len, decode_line, &s);
 
 	if (r < 0)
 		return r;
@@ -249,7 +227,7 @@ int baseline_load_kind(int dir, const struct state_kind *k, char *aside, struct 
 
 	if (r < 0)
 		return r;
-	r = baseline_decode_version(f.version, f.body, f.len, ret);
+	r = baseline_decode(f.body, f.len, ret);
 	if (r == -EBADMSG)
 		state_file_set_aside(dir, k, aside);
 	return r;

@@ -79,10 +79,8 @@ void baseline_remove(struct baseline_set *s, struct baseline *b);
 
 /* The body of the state file; *ret is owned. -ENOMEM. */
 int baseline_encode(const struct baseline_set *s, char **ret, size_t *ret_len);
-/* Decodes a version of the format, from 1 on, strictly; fields that it did not have stay 0.
- * -EBADMSG, -ENOMEM. */
-int baseline_decode_version(uint32_t version, const char *text, size_t len,
-			    struct baseline_set *ret);
+/* Strictly. -EBADMSG, -ENOMEM. */
+int baseline_decode(const char *text, size_t len, struct baseline_set *ret);
 
 int baseline_save(int dir, const struct baseline_set *s);
 /* Like state_file_load(); a body that cannot be decoded is set aside as well. In both cases the

@@ -57,14 +57,11 @@ static const struct record_field fields[] = {
 	FIELD("memory_reference", RECORD_I64, memory.reference_usec, 0),
 	FIELD("memory_total", RECORD_DOUBLE, memory.total, 0),
 	FIELD("memory_weights", RECORD_WEIGHTS, memory.weight, HISTOGRAM_BUCKETS),
-	/* version 2; a line of version 1 stays until the record changes */
 	NUMBER("memory_observed_usec", history.observed_usec[RESOURCE_MEMORY]),
 };
 /* clang-format on */
 
 static const struct record_layout layout = {fields, ARRAY_SIZE(fields), sizeof(struct saved)};
-static const struct record_layout version_1 = {fields, ARRAY_SIZE(fields) - 1,
-					       sizeof(struct saved)};
 
 static void save_histogram(const struct histogram *h, struct saved_histogram *ret)
 {
@@ -201,8 +198,6 @@ static int history_line_read(const char *line, size_t len, const struct tuning_h
 	if (s == NULL)
 		return -ENOMEM;
 	r = record_read(&layout, line, len, s);
-	if (r == -EBADMSG)
-		r = record_read(&version_1, line, len, s);
 	if (r < 0)
 		return r;
 	if (!histogram_valid(&s->cpu) || !histogram_valid(&s->memory) || s->half_life_usec == 0)
@@ -446,7 +441,7 @@ int history_load(int dir, char *aside, struct history_store *ret)
 #define ADVICE_HEADER                                                                              \
 	"restore the file from a copy; else the daemon sets it aside at its start and begins "     \
 	"with an empty history"
-#define ADVICE_NEWER                                                                               \
+#define ADVICE_VERSION                                                                             \
 	"verify it with the vscalectl of that version; this version's daemon sets it aside"
 #define ADVICE_LINE "the history of this workload is lost; restore the file from a copy"
 
@@ -540,7 +535,7 @@ static int verify_header(struct walk *w, const char *text, size_t len)
 	state_file_free(&f);
 	w->s.version_known = state_file_version(&history_state, text, len, &w->s.version) == 0;
 	if (r == -EPROTONOSUPPORT) {
-		fault(w, 1, "written by a newer version of vscaled", ADVICE_NEWER);
+		fault(w, 1, "written by another version of vscaled", ADVICE_VERSION);
 		return 0;
 	}
 	if (r == -EBADMSG && !w->s.version_known)

@@ -3,8 +3,8 @@
  * A record is kept as its line of text: a few hundred bytes instead of the 3 KB of two open
  * histograms. Weights are written bit by bit and not as the shares of a VPA checkpoint: next to a
  * day of weight in bucket 0 a share of 1/10000 loses the minutes of activity that the peak of an
- * idle unit is made of. Keys: "unit:web.service", "NAMESPACE/KIND/WORKLOAD/CONTAINER"; those of
- * earlier releases have no kind. */
+ * idle unit is made of. Keys: "unit:web.service", "NAMESPACE/KIND/WORKLOAD/CONTAINER".
+ */
 #pragma once
 
 #include "agent/state/state_file.h"

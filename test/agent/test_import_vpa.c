@@ -518,7 +518,7 @@ TEST(damaged_history)
 	write_input(&c, true);
 	snprintf(path, sizeof path, "%s/history", folder);
 	f = fopen(path, "we");
-	CHECK(f != NULL && fputs("vscaled history 1 5 00000000\nkey=a", f) >= 0);
+	CHECK(f != NULL && fputs("vscaled history 2 5 00000000\nkey=a", f) >= 0);
 	fclose(f);
 	CHECK_EQ(RUN(), CTL_ERROR);
 	ERR_HAS("see: vscalectl history --verify\n");
@@ -546,7 +546,7 @@ TEST(optional)
 	snprintf(path, sizeof path, "%s/history", folder);
 	snprintf(new, sizeof new, "%s/.history.new", folder);
 	f = fopen(path, "we");
-	CHECK(f != NULL && fputs("vscaled history 1 5 00000000\nkey=a", f) >= 0);
+	CHECK(f != NULL && fputs("vscaled history 2 5 00000000\nkey=a", f) >= 0);
 	fclose(f);
 	optional_fails("/history: ");
 	f = fopen(path, "we");

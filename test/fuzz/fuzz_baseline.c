@@ -7,28 +7,13 @@
 #include "test/fuzz/fuzz.h"
 #include <string.h>
 
-/* What an older version wrote is taken, and comes out as of today. */
-static void check_old(uint32_t version, const char *text, size_t len)
-{
-	OWN(baseline_set_free) struct baseline_set s = {0}, back = {0};
-	OWN(drop_free) char *again = NULL;
-	size_t again_len;
-
-	if (baseline_decode_version(version, text, len, &s) < 0)
-		return;
-	if (baseline_encode(&s, &again, &again_len) == 0 &&
-	    (baseline_decode_version(baseline_state.version, again, again_len, &back) < 0 ||
-	     back.count != s.count))
-		abort();
-}
-
 static void check_body(const char *text, size_t len)
 {
 	OWN(baseline_set_free) struct baseline_set s = {0};
 	OWN(drop_free) char *again = NULL;
 	size_t again_len;
 
-	if (baseline_decode_version(baseline_state.version, text, len, &s) < 0)
+	if (baseline_decode(text, len, &s) < 0)
 		return;
 	for (size_t i = 0; i < s.count; i++)
 		if (baseline_find(&s, s.items[i].key) != &s.items[i])
@@ -44,9 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct state_file f = {0};
 
 	check_body((const char *)data, size);
-	check_old(1, (const char *)data, size);
 	if (state_file_parse(&baseline_state, (const char *)data, size, &f) == 0)
-		check_old(f.version, f.body, f.len);
+		check_body(f.body, f.len);
 	state_file_free(&f);
 	return 0;
 }
