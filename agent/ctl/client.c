@@ -183,10 +183,8 @@ int client_call(const struct ctl *c, const char *path, const cJSON *body, cJSON 
 	curl = curl_easy_init();
 	if (body)
 		text = cJSON_PrintUnformatted(body);
-	if (!curl || (body && !text))
-		r = ctl_fail(c, CTL_ERROR, NULL, "out of memory");
-	else
-		r = perform(c, curl, path, text, ret);
+	r = curl ? perform(c, curl, path, text, ret)
+		 : ctl_fail(c, CTL_ERROR, NULL, "out of memory");
 	cJSON_free(text);
 	return r;
 }

@@ -67,11 +67,10 @@ static int set_paused(const struct ctl *c, const char *path, const char *word)
 	bool named = c->argument_count > 0;
 	int r;
 
-	if (named ? !cJSON_AddStringToObject(body, "name", c->arguments[0])
-		  : !cJSON_AddTrueToObject(body, "all")) {
-		cJSON_Delete(body);
-		return ctl_fail(c, CTL_ERROR, NULL, "out of memory");
-	}
+	if (named)
+		cJSON_AddStringToObject(body, "name", c->arguments[0]);
+	else
+		cJSON_AddTrueToObject(body, "all");
 	r = client_call(c, path, body, &answer);
 	if (r == CTL_OK && named)
 		fprintf(c->out, "%s %s\n", word, c->arguments[0]);
@@ -137,13 +136,10 @@ static void print_handed_back(const struct ctl *c, const struct config *config)
 int ctl_config_check(const struct ctl *c)
 {
 	const char *path = c->argument_count > 0 ? c->arguments[0] : c->config;
-	OWN(drop_free) struct config_errors *errors = calloc(1, sizeof(*errors));
+	OWN(drop_free) struct config_errors *errors = ctl_alloc(sizeof(*errors));
 	OWN(config_free) struct config config = {0};
-	int r;
+	int r = annotation_load_config(path, &config, errors);
 
-	if (!errors)
-		return ctl_fail(c, CTL_ERROR, NULL, "out of memory");
-	r = annotation_load_config(path, &config, errors);
 	for (size_t i = 0; i < errors->count; i++)
 		fprintf(c->err, "%s\n", errors->text[i]);
 	if (errors->dropped > 0)
@@ -168,14 +164,12 @@ int ctl_config_check(const struct ctl *c)
  * for "backtest": getopt_long() has moved the options to the front. */
 static int start_backtest(const struct ctl *c)
 {
-	OWN(drop_free) char **words = calloc((size_t)c->words_count + 1, sizeof(*words));
+	OWN(drop_free) char **words = ctl_alloc(((size_t)c->words_count + 1) * sizeof(*words));
 	int options = (int)(c->arguments - c->words) - 1;
 	char self[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof self - sizeof BACKTEST);
 	char *slash = length > 0 ? memrchr(self, '/', (size_t)length) : NULL;
 
-	if (words == NULL)
-		return ctl_fail(c, CTL_ERROR, NULL, "%s", strerror(ENOMEM));
 	memcpy(words, c->words, (size_t)options * sizeof(*words));
 	memcpy(words + options, c->arguments, (size_t)c->argument_count * sizeof(*words));
 	words[0] = (char *)BACKTEST;
@@ -346,6 +340,16 @@ int ctl_fail(const struct ctl *c, int code, const char *hint, const char *format
 	return code;
 }
 
+void *ctl_alloc(size_t size)
+{
+	void *memory = calloc(1, size);
+
+	if (memory != NULL)
+		return memory;
+	fputs("vscalectl: out of memory\n", stderr);
+	exit(CTL_ERROR);
+}
+
 int ctl_version(const struct ctl *c)
 {
 	fprintf(c->out, "vscalectl " VSCALED_VERSION " (%s)\n", vscaled_revision);
@@ -387,12 +391,18 @@ int ctl_help(const struct ctl *c)
 	return print_help(c, NULL);
 }
 
-void ctl_default(struct ctl *ret, const struct ctl_command *commands)
+usec_t ctl_now(void)
 {
-	const char *no_color = getenv("NO_COLOR");
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
+	return (usec_t)now.tv_sec * USEC_PER_SEC + (usec_t)now.tv_nsec / 1000;
+}
+
+void ctl_default(struct ctl *ret, const struct ctl_command *commands)
+{
+	const char *no_color = getenv("NO_COLOR");
+
 	*ret = (struct ctl){
 		.commands = commands,
 		.config = CONFIG_PATH,
@@ -400,7 +410,7 @@ void ctl_default(struct ctl *ret, const struct ctl_command *commands)
 		.seed = 1,
 		.delay_msec = 1000,
 		.color = isatty(STDOUT_FILENO) && !(no_color && no_color[0]),
-		.now_realtime_usec = (usec_t)now.tv_sec * USEC_PER_SEC + (usec_t)now.tv_nsec / 1000,
+		.now_realtime_usec = ctl_now(),
 		.out = stdout,
 		.err = stderr,
 	};
@@ -528,8 +538,8 @@ static const char *misuse(const struct ctl *c, const struct ctl_command *k, unsi
  * ignored: the running daemon has an older one, and a restore must work nevertheless. */
 static int load_config(const struct ctl *c, struct config *ret)
 {
-	OWN(drop_free) struct config_errors *errors = calloc(1, sizeof(*errors));
-	int r = errors ? config_load_file(c->config, ret, errors) : -ENOMEM;
+	OWN(drop_free) struct config_errors *errors = ctl_alloc(sizeof(*errors));
+	int r = config_load_file(c->config, ret, errors);
 
 	if (r == 0)
 		return 0;
@@ -587,6 +597,7 @@ int ctl_main(struct ctl *c, int argc, char **argv)
 
 	if (r != CTL_OK)
 		return r;
+	cJSON_InitHooks(&(cJSON_Hooks){ctl_alloc, free});
 	r = c->help ? print_help(c, k) : c->version ? ctl_version(c) : run_configured(c, k);
 	if (fflush(c->out) != 0 && r == CTL_OK)
 		return ctl_fail(c, CTL_ERROR, NULL, "the output could not be written: %s",

@@ -129,6 +129,13 @@ char *ctl_read_stream(FILE *f);
  */
 int ctl_lock(const struct ctl *c, const char *hint, struct lock *ret);
 
+/* Realtime. */
+usec_t ctl_now(void);
+
+/* Zeroes, owned. Without memory the program says so and ends: no caller, and no printer of JSON,
+ * has to ask. */
+void *ctl_alloc(size_t size);
+
 /* "vscalectl: ..." to c->err, and a second line with what to do (may be NULL). Returns code. */
 int ctl_fail(const struct ctl *c, int code, const char *hint, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));

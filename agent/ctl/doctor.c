@@ -260,13 +260,13 @@ static enum finding check_state(const struct doctor *d, char *text)
 static enum finding check_config(const struct doctor *d, char *text)
 {
 	const char *path = d->ctl->config;
-	OWN(drop_free) struct config_errors *errors = calloc(1, sizeof(*errors));
+	OWN(drop_free) struct config_errors *errors = ctl_alloc(sizeof(*errors));
 	OWN(config_free) struct config config = {0};
-	int r = errors ? annotation_load_config(path, &config, errors) : -ENOMEM;
+	int r = annotation_load_config(path, &config, errors);
 
 	if (r < 0)
 		return say(text, FINDING_WARN, "%s",
-			   errors && errors->count ? errors->text[0] : strerror(-r));
+			   errors->count > 0 ? errors->text[0] : strerror(-r));
 	if (config.unit_count == 0 && !d->cluster.wanted)
 		return say(text, FINDING_WARN, "%.150s is valid, but names no units", path);
 	return say(text, FINDING_OK, "%.150s is valid and names units in %zu rules", path,
@@ -433,10 +433,9 @@ static void query_cluster(struct doctor_cluster *k)
 	} else if (r.status == 0) {
 		snprintf(k->detail, sizeof(k->detail), "%.200s", r.detail);
 	} else if (r.status != 200) {
-		refused = calloc(1, sizeof(*refused));
-		if (refused != NULL)
-			kube_decode_status(r.body, r.len, refused);
-		snprintf(k->detail, sizeof(k->detail), "%.200s", refused ? refused->message : "");
+		refused = ctl_alloc(sizeof(*refused));
+		kube_decode_status(r.body, r.len, refused);
+		snprintf(k->detail, sizeof(k->detail), "%.200s", refused->message);
 	} else if (kube_decode_resize_offered(r.body, r.len, &k->resize_offered, &why) < 0) {
 		k->status = 0;
 		snprintf(k->detail, sizeof(k->detail), "the answer is not from an API server");
@@ -813,13 +812,12 @@ static void print_sum(const struct doctor *d, const unsigned *counts)
 /* Finds the cluster by the configuration or the defaults; then queries the API server. */
 static void check_cluster(struct doctor *d)
 {
-	OWN(drop_free) struct config_errors *errors = calloc(1, sizeof(*errors));
+	OWN(drop_free) struct config_errors *errors = ctl_alloc(sizeof(*errors));
 	struct config *config = &d->config;
 	char said[DOCTOR_TEXT_MAX];
 	bool pods_only, off;
 
-	if (!errors ||
-	    (config_load_file(d->ctl->config, config, errors) < 0 && config_default(config) < 0))
+	if (config_load_file(d->ctl->config, config, errors) < 0 && config_default(config) < 0)
 		return;
 	cluster_open(&config->kubernetes, &d->cluster);
 	d->node = config_node_name(&config->kubernetes);

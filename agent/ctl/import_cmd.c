@@ -32,14 +32,6 @@ struct import {
 	cJSON *results;
 };
 
-static void import_close(struct import *i)
-{
-	vpa_export_drop(&i->export);
-	history_store_free(&i->store);
-	lock_drop(&i->lock);
-	cJSON_Delete(i->results);
-}
-
 static void add_result(struct import *i, enum outcome o, const char *name, const char *detail)
 {
 	cJSON *object = cJSON_CreateObject();
@@ -50,8 +42,7 @@ static void add_result(struct import *i, enum outcome o, const char *name, const
 	cJSON_AddStringToObject(object, "outcome", outcome_names[o]);
 	cJSON_AddStringToObject(object, "name", name);
 	cJSON_AddStringToObject(object, "detail", detail);
-	if (!cJSON_AddItemToArray(i->results, object))
-		cJSON_Delete(object);
+	cJSON_AddItemToArray(i->results, object);
 }
 
 /* --- one checkpoint */
@@ -299,7 +290,10 @@ int ctl_import_vpa(const struct ctl *c)
 	struct import i = {.c = c, .lock = LOCK_NONE, .results = cJSON_CreateArray()};
 	int r = run_import(&i);
 
-	import_close(&i);
+	vpa_export_drop(&i.export);
+	history_store_free(&i.store);
+	lock_drop(&i.lock);
+	cJSON_Delete(i.results);
 	if (r == CTL_OK || !c->optional)
 		return r;
 	fflush(c->out);

@@ -273,9 +273,7 @@ static int print(const struct ctl *c, const char *name, const struct recorded_po
 
 	if (c->output != OUTPUT_TABLE && !html)
 		return print_chart_json(c, name, p);
-	course = calloc(1, sizeof *course);
-	if (course == NULL)
-		return ctl_fail(c, CTL_ERROR, NULL, "not enough memory");
+	course = ctl_alloc(sizeof *course);
 	fill(course, p);
 	if (html)
 		chart_page_begin(name, c->out);
@@ -331,8 +329,7 @@ static void add_fault(void *user, const struct history_fault *f)
 	cJSON_AddNumberToObject(object, "line", (double)f->line);
 	cJSON_AddStringToObject(object, "fault", f->what);
 	cJSON_AddStringToObject(object, "advice", f->advice);
-	if (!cJSON_AddItemToArray(list, object))
-		cJSON_Delete(object);
+	cJSON_AddItemToArray(list, object);
 }
 
 static void print_seen(const struct ctl *c, const char *title, const char *key, usec_t seen)
@@ -652,25 +649,13 @@ static int print_each(void *user, const struct flight_event *e)
 		return 0;
 	}
 	o = event_json(e);
-	text = json_whole_numbers(o) ? cJSON_PrintUnformatted(o) : NULL;
+	json_whole_numbers(o);
+	text = cJSON_PrintUnformatted(o);
 	cJSON_Delete(o);
-	if (text == NULL)
-		return -ENOMEM;
 	fprintf(r->c->out, "%s\n%s", r->first ? "[" : ",", text);
 	r->first = false;
 	free(text);
 	return 0;
-}
-
-static int dump_one(const struct ctl *c, struct reading *r)
-{
-	int e = recorded_read(c, print_each, r);
-
-	if (e == CTL_OK && r->first)
-		return no_such(r);
-	if (e == CTL_OK && c->output != OUTPUT_TABLE)
-		fputs("\n]\n", c->out);
-	return e;
 }
 
 /* For `vscalectl backtest FILE`: a sample holds until the next. */
@@ -702,8 +687,16 @@ int ctl_record_dump(const struct ctl *c)
 				"CSV needs the name of a container");
 	if (c->output == OUTPUT_CSV)
 		return dump_csv(c, r.name);
-	e = r.name != NULL ? dump_one(c, &r) : summarize(c, &r);
-	drop(&r);
+	if (r.name == NULL) {
+		e = summarize(c, &r);
+		drop(&r);
+		return e;
+	}
+	e = recorded_read(c, print_each, &r);
+	if (e == CTL_OK && r.first)
+		return no_such(&r);
+	if (e == CTL_OK && c->output != OUTPUT_TABLE)
+		fputs("\n]\n", c->out);
 	return e;
 }
 

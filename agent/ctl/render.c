@@ -70,31 +70,20 @@ void json_remove_controls(cJSON *value)
 		json_remove_controls(item);
 }
 
-/* cJSON writes such as 1790000000000000 as 1.79e+15: it gets the digits. */
-static bool put_digits(cJSON *number)
+void json_whole_numbers(cJSON *value)
 {
-	double v = number->valuedouble;
-	char *digits = NULL;
-
-	if (fabs(v) < 1e15 || fabs(v) > 0x1p53 || v != trunc(v))
-		return true;
-	if (asprintf(&digits, "%.0f", v) < 0)
-		return false;
-	number->type = (number->type & ~cJSON_Number) | cJSON_Raw;
-	number->valuestring = digits;
-	return true;
-}
-
-bool json_whole_numbers(cJSON *value)
-{
+	static const size_t room = sizeof "-9007199254740992";
+	double v = value->valuedouble;
 	cJSON *item;
 
-	if (cJSON_IsNumber(value))
-		return put_digits(value);
+	/* cJSON writes such as 1790000000000000 as 1.79e+15: it gets the digits. */
+	if (cJSON_IsNumber(value) && fabs(v) >= 1e15 && fabs(v) <= 0x1p53 && v == trunc(v)) {
+		value->type = (value->type & ~cJSON_Number) | cJSON_Raw;
+		value->valuestring = ctl_alloc(room);
+		snprintf(value->valuestring, room, "%.0f", v);
+	}
 	cJSON_ArrayForEach (item, value)
-		if (!json_whole_numbers(item))
-			return false;
-	return true;
+		json_whole_numbers(item);
 }
 
 /* Whether YAML reads the bare word back as this same text. */
@@ -160,32 +149,23 @@ static void yaml_value(FILE *out, const cJSON *value, int indent, bool in_line)
 	}
 }
 
-static void yaml_print(FILE *out, const cJSON *value)
-{
-	if (is_nested(value)) {
-		yaml_value(out, value, 0, false);
-		return;
-	}
-	yaml_scalar(out, value);
-	fputc('\n', out);
-}
-
 int json_print(const struct ctl *c, cJSON *value)
 {
-	bool yaml = c->output == OUTPUT_YAML;
-	bool whole = json_whole_numbers(value);
-	char *text = yaml || !whole ? NULL : cJSON_Print(value);
-	int r = CTL_OK;
+	char *text;
 
-	if (yaml && whole)
-		yaml_print(c->out, value);
-	else if (text != NULL)
+	json_whole_numbers(value);
+	if (c->output == OUTPUT_YAML && is_nested(value)) {
+		yaml_value(c->out, value, 0, false);
+	} else if (c->output == OUTPUT_YAML) {
+		yaml_scalar(c->out, value);
+		fputc('\n', c->out);
+	} else {
+		text = cJSON_Print(value);
 		fprintf(c->out, "%s\n", text);
-	else
-		r = ctl_fail(c, CTL_ERROR, NULL, "out of memory");
-	cJSON_free(text);
+		cJSON_free(text);
+	}
 	cJSON_Delete(value);
-	return r;
+	return CTL_OK;
 }
 
 /* --- for people */

@@ -22,10 +22,9 @@ const cJSON *json_object(const cJSON *object, const char *key);
 
 /* Of an answer from outside: it is printed to a terminal, and into patches. */
 void json_remove_controls(cJSON *value);
-/* For a printer of its own: json_print() writes whole numbers of up to 2^53 as digits. False: no
- * memory. */
-bool json_whole_numbers(cJSON *value);
-/* Prints as JSON or YAML, and frees it. */
+/* For a printer of its own: json_print() writes whole numbers of up to 2^53 as digits. */
+void json_whole_numbers(cJSON *value);
+/* Prints as JSON or YAML, and frees it. CTL_OK. */
 int json_print(const struct ctl *c, cJSON *value);
 
 void render_status(const struct ctl *c, const cJSON *status);

@@ -57,12 +57,10 @@ static const char *take_answer(const char **at, const char *end, cJSON *all)
 	if (!scan_value(&rest, &behind, &one) || json_parse(one.s, one.len, &document, &fault) < 0)
 		return "not JSON";
 	why = fault_of(document);
-	if (why == NULL && !cJSON_AddItemToArray(all, document))
-		why = "out of memory";
 	if (why != NULL)
 		return why;
 	json_remove_controls(document);
-	document = NULL;
+	cJSON_AddItemToArray(all, STEAL(document));
 	*at = behind;
 	return NULL;
 }
@@ -146,14 +144,14 @@ static int by_parts(const void *a, const void *b)
 	return r != 0 ? r : strcmp(json_text(*x, "rollout"), json_text(*y, "rollout"));
 }
 
-static bool set_amount(cJSON *o, const char *key, uint64_t amount)
+static void set_amount(cJSON *o, const char *key, uint64_t amount)
 {
 	cJSON *item = cJSON_GetObjectItemCaseSensitive(o, key);
 
 	if (item == NULL)
-		return cJSON_AddNumberToObject(o, key, (double)amount) != NULL;
-	cJSON_SetNumberValue(item, (double)amount);
-	return true;
+		cJSON_AddNumberToObject(o, key, (double)amount);
+	else
+		cJSON_SetNumberValue(item, (double)amount);
 }
 
 static bool known(uint64_t amount)
@@ -162,26 +160,27 @@ static bool known(uint64_t amount)
 }
 
 /* The higher of both, or the lower. */
-static bool take_bound(cJSON *row, const cJSON *from, const char *key, bool higher)
+static void take_bound(cJSON *row, const cJSON *from, const char *key, bool higher)
 {
 	uint64_t have = json_amount(row, key), other = json_amount(from, key);
 
-	return !known(other) || (known(have) && (higher ? have >= other : have <= other)) ||
-	       set_amount(row, key, other);
+	if (known(other) && (!known(have) || (higher ? have < other : have > other)))
+		set_amount(row, key, other);
 }
 
-static bool add(cJSON *row, const char *key, uint64_t amount)
+static void add(cJSON *row, const char *key, uint64_t amount)
 {
 	uint64_t have = json_amount(row, key);
 
-	return set_amount(row, key, (known(have) ? have : 0) + amount);
+	set_amount(row, key, (known(have) ? have : 0) + amount);
 }
 
-static bool take_sum(cJSON *row, const cJSON *from, const char *key)
+static void take_sum(cJSON *row, const cJSON *from, const char *key)
 {
 	uint64_t amount = json_amount(from, key);
 
-	return !known(amount) || add(row, key, amount);
+	if (known(amount))
+		add(row, key, amount);
 }
 
 /* What of a is above b; 0 where one is not known. */
@@ -190,86 +189,77 @@ static uint64_t above(uint64_t a, uint64_t b)
 	return known(a) && known(b) && a > b ? a - b : 0;
 }
 
-static bool take_resource(cJSON *row, const cJSON *container, const char *key)
+static void take_resource(cJSON *row, const cJSON *container, const char *key)
 {
 	const cJSON *from = json_object(container, key);
 	cJSON *to = cJSON_GetObjectItemCaseSensitive(row, key);
 	uint64_t request = json_amount(from, "request"), target = json_amount(from, "target");
 	uint64_t requested = known(request) ? request : 0;
 	/* A unit requests nothing. */
-	bool pod = cJSON_HasObjectItem(container, "namespace"), ok = true;
+	bool pod = cJSON_HasObjectItem(container, "namespace");
 
 	if (to == NULL)
 		to = cJSON_AddObjectToObject(row, key);
-	for (size_t i = 0; ok && i < ARRAY_SIZE(highest_keys); i++)
-		ok = take_bound(to, from, highest_keys[i], true);
-	return ok && take_bound(to, from, "original", false) &&
-	       take_bound(to, from, "max", false) && add(to, "requested", requested) &&
-	       add(to, "over_target", above(request, target)) &&
-	       add(to, "under_target", pod ? above(target, requested) : 0) &&
-	       add(to, "reclaimable", above(request, json_amount(from, "upper")));
+	for (size_t i = 0; i < ARRAY_SIZE(highest_keys); i++)
+		take_bound(to, from, highest_keys[i], true);
+	take_bound(to, from, "original", false);
+	take_bound(to, from, "max", false);
+	add(to, "requested", requested);
+	add(to, "over_target", above(request, target));
+	add(to, "under_target", pod ? above(target, requested) : 0);
+	add(to, "reclaimable", above(request, json_amount(from, "upper")));
 }
 
 /* part: the row is of one part of a rollout. */
 static cJSON *row_new(const cJSON *container, bool part)
 {
 	cJSON *row = cJSON_CreateObject();
-	bool ok = row != NULL;
 
-	for (size_t i = 0; ok && i < ARRAY_SIZE(name_keys); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(name_keys); i++)
 		if (cJSON_HasObjectItem(container, name_keys[i]))
-			ok = cJSON_AddStringToObject(row, name_keys[i],
-						     json_text(container, name_keys[i])) != NULL;
-	if (ok && part)
-		ok = cJSON_AddStringToObject(row, "rollout", json_text(container, "rollout")) !=
-		     NULL;
-	if (ok)
-		return row;
-	cJSON_Delete(row);
-	return NULL;
-}
-
-/* Beyond a whole interval of history there is no more to gain. */
-static bool take_confidence(cJSON *row, const cJSON *container)
-{
-	static const char key[] = "confidence_permille";
-
-	return take_bound(row, container, key, false) &&
-	       (!known(json_amount(row, key)) ||
-		set_amount(row, key, MIN(json_amount(row, key), (uint64_t)1000)));
+			cJSON_AddStringToObject(row, name_keys[i],
+						json_text(container, name_keys[i]));
+	if (part)
+		cJSON_AddStringToObject(row, "rollout", json_text(container, "rollout"));
+	return row;
 }
 
 /* That of any pod; Guaranteed of one is more than another's. */
-static bool take_class(cJSON *row, const cJSON *container)
+static void take_class(cJSON *row, const cJSON *container)
 {
 	static const char key[] = "qos_class";
 	const char *more = json_text(container, key);
 
 	if (strcmp(more, "-") == 0 ||
 	    (cJSON_HasObjectItem(row, key) && strcmp(more, "Guaranteed") != 0))
-		return true;
+		return;
 	cJSON_DeleteItemFromObjectCaseSensitive(row, key);
-	return cJSON_AddStringToObject(row, key, more) != NULL;
+	cJSON_AddStringToObject(row, key, more);
 }
 
-static bool take(cJSON *row, const cJSON *container)
+static void take(cJSON *row, const cJSON *container, bool part)
 {
-	return add(row, "pods", 1) && take_class(row, container) &&
-	       take_confidence(row, container) &&
-	       take_bound(row, container, "trust_permille", false) &&
-	       take_bound(row, container, "throttled_permille", true) &&
-	       take_bound(row, container, "counted_usec", false) &&
-	       take_sum(row, container, "oom_kills") && take_resource(row, container, "cpu") &&
-	       take_resource(row, container, "memory");
+	static const char confidence[] = "confidence_permille";
+
+	add(row, "pods", 1);
+	take_class(row, container);
+	take_bound(row, container, confidence, false);
+	/* Beyond a whole interval of history there is no more to gain. */
+	if (known(json_amount(row, confidence)))
+		set_amount(row, confidence, MIN(json_amount(row, confidence), (uint64_t)1000));
+	take_bound(row, container, "trust_permille", false);
+	take_bound(row, container, "throttled_permille", true);
+	take_bound(row, container, "counted_usec", false);
+	take_sum(row, container, "oom_kills");
+	take_resource(row, container, "cpu");
+	take_resource(row, container, "memory");
+	if (!part)
+		return;
+	take_bound(row, container, "rollout_percent", true);
+	take_sum(row, container, "undos");
 }
 
-static bool take_part(cJSON *row, const cJSON *container)
-{
-	return take_bound(row, container, "rollout_percent", true) &&
-	       take_sum(row, container, "undos");
-}
-
-/* The containers of all documents; *ret_count of them. NULL: no memory. */
+/* The containers of all documents; *ret_count of them. */
 static const cJSON **collect(const cJSON *all, const char *namespace, size_t *ret_count)
 {
 	const cJSON *document, *container;
@@ -281,10 +271,8 @@ static const cJSON **collect(const cJSON *all, const char *namespace, size_t *re
 
 		n += (size_t)cJSON_GetArraySize(list);
 	}
-	items = calloc(n + 1, sizeof(const cJSON *));
+	items = ctl_alloc((n + 1) * sizeof(const cJSON *));
 	*ret_count = 0;
-	if (items == NULL)
-		return NULL;
 	cJSON_ArrayForEach (document, all) {
 		const cJSON *list = cJSON_GetObjectItemCaseSensitive(document, "containers");
 
@@ -297,7 +285,7 @@ static const cJSON **collect(const cJSON *all, const char *namespace, size_t *re
 	return items;
 }
 
-static bool add_rows(cJSON *rows, const cJSON *const *items, size_t count, bool parts)
+static void add_rows(cJSON *rows, const cJSON *const *items, size_t count, bool parts)
 {
 	int (*compare)(const void *, const void *) = parts ? by_parts : by_names;
 	cJSON *row = NULL;
@@ -305,49 +293,43 @@ static bool add_rows(cJSON *rows, const cJSON *const *items, size_t count, bool 
 	for (size_t i = 0; i < count; i++) {
 		if (i == 0 || compare(&items[i - 1], &items[i]) != 0) {
 			row = row_new(items[i], parts);
-			if (!cJSON_AddItemToArray(rows, row))
-				return false;
+			cJSON_AddItemToArray(rows, row);
 		}
-		if (!take(row, items[i]) || (parts && !take_part(row, items[i])))
-			return false;
+		take(row, items[i], parts);
 	}
-	return true;
 }
 
 /* The containers of rollouts: a row for each part, one below the other. */
-static bool add_rollouts(cJSON *report, const cJSON **items, size_t count)
+static void add_rollouts(cJSON *report, const cJSON **items, size_t count)
 {
-	cJSON *rows = cJSON_AddArrayToObject(report, "rollouts");
 	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++)
 		if (cJSON_HasObjectItem(items[i], "rollout"))
 			items[n++] = items[i];
 	qsort(items, n, sizeof(const cJSON *), by_parts);
-	return rows != NULL && add_rows(rows, items, n, true);
+	add_rows(cJSON_AddArrayToObject(report, "rollouts"), items, n, true);
 }
 
-static bool add_total(cJSON *report, const cJSON *rows, int nodes)
+static void add_total(cJSON *report, const cJSON *rows, int nodes)
 {
 	cJSON *total = cJSON_AddObjectToObject(report, "total");
 	const cJSON *row;
-	bool ok = set_amount(total, "nodes", (uint64_t)nodes) &&
-		  set_amount(total, "rows", (uint64_t)cJSON_GetArraySize(rows)) &&
-		  set_amount(total, "containers", 0);
 
-	for (enum resource r = 0; ok && r < RESOURCE_COUNT; r++) {
+	set_amount(total, "nodes", (uint64_t)nodes);
+	set_amount(total, "rows", (uint64_t)cJSON_GetArraySize(rows));
+	set_amount(total, "containers", 0);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		cJSON *o = cJSON_AddObjectToObject(total, resource_names[r]);
 
-		for (size_t i = 0; ok && i < ARRAY_SIZE(summed_keys); i++)
-			ok = set_amount(o, summed_keys[i], 0);
-		cJSON_ArrayForEach (row, rows)
-			for (size_t i = 0; ok && i < ARRAY_SIZE(summed_keys); i++)
-				ok = take_sum(o, json_object(row, resource_names[r]),
-					      summed_keys[i]);
+		for (size_t i = 0; i < ARRAY_SIZE(summed_keys); i++) {
+			set_amount(o, summed_keys[i], 0);
+			cJSON_ArrayForEach (row, rows)
+				take_sum(o, json_object(row, resource_names[r]), summed_keys[i]);
+		}
 	}
 	cJSON_ArrayForEach (row, rows)
-		ok = ok && add(total, "containers", json_amount(row, "pods"));
-	return ok;
+		add(total, "containers", json_amount(row, "pods"));
 }
 
 /* What the present size risks, worst first; "": nothing. */
@@ -368,65 +350,61 @@ static void risk_of(const cJSON *row, enum resource r, char ret[static RISK_SIZE
 }
 
 /* Where the sizes go to: a request to the target, a limit to the peak, as far as is allowed. */
-static bool add_advice(const cJSON *row, enum resource r)
+static void add_advice(const cJSON *row, enum resource r)
 {
 	cJSON *o = cJSON_GetObjectItemCaseSensitive(row, resource_names[r]);
 	uint64_t target = json_amount(o, "target"), peak = json_amount(o, "peak");
 	uint64_t least = json_amount(o, "min"), most = json_amount(o, "max");
 	char risk[RISK_SIZE];
-	bool ok = true;
 
 	risk_of(row, r, risk);
 	if (risk[0] != '\0')
-		ok = cJSON_AddStringToObject(o, "risk", risk) != NULL;
+		cJSON_AddStringToObject(o, "risk", risk);
 	target = MAX(known(target) ? target : 0, known(least) ? least : 0);
-	if (ok && known(json_amount(o, "target")) && cJSON_HasObjectItem(row, "namespace"))
-		ok = set_amount(o, "recommended_request", MIN(target, most));
-	if (ok && known(peak) && known(json_amount(o, "limit")))
-		ok = set_amount(o, "recommended_limit", MIN(MAX(peak, target), most));
-	return ok;
+	if (known(json_amount(o, "target")) && cJSON_HasObjectItem(row, "namespace"))
+		set_amount(o, "recommended_request", MIN(target, most));
+	if (known(peak) && known(json_amount(o, "limit")))
+		set_amount(o, "recommended_limit", MIN(MAX(peak, target), most));
 }
 
-static bool add_price(cJSON *o, const char *to, const char *of, double price)
+static void add_price(cJSON *o, const char *to, const char *of, double price)
 {
 	double cents = rint(price * 100 * json_number(o, of));
 
-	return cJSON_AddNumberToObject(o, to, cents / 100) != NULL;
+	if (price > 0)
+		cJSON_AddNumberToObject(o, to, cents / 100);
 }
 
 /* What the sums of a row or of all cost in a month. */
-static bool add_money(const struct ctl *c, cJSON *to)
+static void add_money(const struct ctl *c, cJSON *to)
 {
 	static const double unit[RESOURCE_COUNT] = {1000, (double)GIB};
-	bool ok = true;
 
-	for (enum resource r = 0; ok && r < RESOURCE_COUNT; r++) {
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		cJSON *o = cJSON_GetObjectItemCaseSensitive(to, resource_names[r]);
 		double price = c->price[r] * HOURS_PER_MONTH / unit[r];
 
-		ok = price <= 0 || (add_price(o, "saved_per_month", "over_target", price) &&
-				    add_price(o, "missing_per_month", "under_target", price));
+		add_price(o, "saved_per_month", "over_target", price);
+		add_price(o, "missing_per_month", "under_target", price);
 	}
-	return ok;
 }
 
 cJSON *report_sum(const struct ctl *c, const cJSON *all)
 {
-	OWN(drop_json) cJSON *report = cJSON_CreateObject();
-	cJSON *rows = cJSON_AddArrayToObject(report, "rows");
+	cJSON *report = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(report, "rows"), *row;
 	size_t count;
-	const cJSON **items = collect(all, c->namespace, &count);
-	bool ok = items != NULL && rows != NULL && add_rows(rows, items, count, false) &&
-		  add_total(report, rows, cJSON_GetArraySize(all)) &&
-		  add_rollouts(report, items, count) &&
-		  add_money(c, cJSON_GetObjectItemCaseSensitive(report, "total"));
-	cJSON *row;
+	OWN(drop_free) const cJSON **items = collect(all, c->namespace, &count);
 
-	cJSON_ArrayForEach (row, rows)
-		ok = ok && add_advice(row, RESOURCE_CPU) && add_advice(row, RESOURCE_MEMORY) &&
-		     add_money(c, row);
-	free(items);
-	return ok ? STEAL(report) : NULL;
+	add_rows(rows, items, count, false);
+	add_total(report, rows, cJSON_GetArraySize(all));
+	add_rollouts(report, items, count);
+	add_money(c, cJSON_GetObjectItemCaseSensitive(report, "total"));
+	cJSON_ArrayForEach (row, rows) {
+		add_advice(row, RESOURCE_CPU);
+		add_advice(row, RESOURCE_MEMORY);
+		add_money(c, row);
+	}
+	return report;
 }
 
 /* --- the command */
@@ -444,16 +422,6 @@ static int read_file(const struct ctl *c, const char *path, cJSON *all, size_t *
 		return ctl_fail(c, CTL_ERROR, NULL, "%s: %s", path, strerror(r));
 	*skipped += report_read(c, standard ? "standard input" : path, text, all);
 	return CTL_OK;
-}
-
-static int read_daemon(const struct ctl *c, cJSON *all)
-{
-	cJSON *document = NULL;
-	int r = client_call(c, "/v1/report", NULL, &document);
-
-	if (r == CTL_OK && !cJSON_AddItemToArray(all, document))
-		r = ctl_fail(c, CTL_ERROR, NULL, "out of memory");
-	return r;
 }
 
 static int print_report(const struct ctl *c, cJSON *report)
@@ -475,12 +443,14 @@ static int print_report(const struct ctl *c, cJSON *report)
 int ctl_report(const struct ctl *c)
 {
 	OWN(drop_json) cJSON *all = cJSON_CreateArray();
-	cJSON *report;
+	cJSON *document = NULL;
 	size_t skipped = 0, count;
 	int r = CTL_OK;
 
 	if (c->argument_count == 0)
-		r = read_daemon(c, all);
+		r = client_call(c, "/v1/report", NULL, &document);
+	if (document != NULL)
+		cJSON_AddItemToArray(all, document);
 	for (int i = 0; r == CTL_OK && i < c->argument_count; i++)
 		r = read_file(c, c->arguments[i], all, &skipped);
 	if (r != CTL_OK)
@@ -488,10 +458,7 @@ int ctl_report(const struct ctl *c)
 	count = (size_t)cJSON_GetArraySize(all);
 	if (count == 0)
 		return ctl_fail(c, CTL_ERROR, "give answers of GET /v1/report", "no report");
-	report = report_sum(c, all);
-	if (report == NULL)
-		return ctl_fail(c, CTL_ERROR, NULL, "out of memory");
-	r = print_report(c, report);
+	r = print_report(c, report_sum(c, all));
 	if (r == CTL_OK && skipped > 0)
 		r = ctl_fail(c, CTL_ERROR, NULL,
 			     "the report is partial: %zu of %zu answers are left out", skipped,
@@ -527,11 +494,10 @@ static int read_lists(const struct ctl *c, cJSON *to)
 	cJSON_ArrayForEach (document, all) {
 		cJSON *from = cJSON_GetObjectItemCaseSensitive(document, "units");
 
-		while ((unit = cJSON_DetachItemFromArray(from, 0)) != NULL)
-			if (cJSON_AddStringToObject(unit, "node", json_text(document, "node")) ==
-				    NULL ||
-			    !cJSON_AddItemToArray(to, unit))
-				return CTL_ERROR;
+		while ((unit = cJSON_DetachItemFromArray(from, 0)) != NULL) {
+			cJSON_AddStringToObject(unit, "node", json_text(document, "node"));
+			cJSON_AddItemToArray(to, unit);
+		}
 	}
 	return r == CTL_OK && skipped > 0 ? CTL_ERROR : r;
 }
@@ -621,7 +587,7 @@ static const struct table_column line_columns[] = {
 
 _Static_assert(ARRAY_SIZE(line_columns) <= TABLE_COLUMNS_MAX, "render.h");
 
-static bool add_line(cJSON *lines, const cJSON *row, enum resource r)
+static void add_line(cJSON *lines, const cJSON *row, enum resource r)
 {
 	bool first = r == RESOURCE_CPU, pod = cJSON_HasObjectItem(row, "namespace");
 	cJSON *line = cJSON_Duplicate(row, true);
@@ -635,25 +601,13 @@ static bool add_line(cJSON *lines, const cJSON *row, enum resource r)
 	cJSON_DeleteItemFromObject(line, resource_names[!r]);
 	if (!first || !pod)
 		cJSON_DeleteItemFromObject(line, "pods");
-	return cJSON_AddItemToArray(lines, line) &&
-	       cJSON_AddStringToObject(line, "name", name) != NULL;
+	cJSON_AddItemToArray(lines, line);
+	cJSON_AddStringToObject(line, "name", name);
 }
 
 static bool has_price(const struct ctl *c)
 {
 	return c->price[RESOURCE_CPU] > 0 || c->price[RESOURCE_MEMORY] > 0;
-}
-
-static bool put_lines(const struct ctl *c, const cJSON *rows)
-{
-	OWN(drop_json) cJSON *lines = cJSON_CreateArray();
-	const cJSON *row;
-
-	cJSON_ArrayForEach (row, rows)
-		if (!add_line(lines, row, RESOURCE_CPU) || !add_line(lines, row, RESOURCE_MEMORY))
-			return false;
-	render_table(c, line_columns, ARRAY_SIZE(line_columns) - !has_price(c), lines);
-	return true;
 }
 
 /* Of both resources. */
@@ -667,7 +621,8 @@ void report_table(const struct ctl *c, const cJSON *report)
 {
 	const cJSON *rows = cJSON_GetObjectItemCaseSensitive(report, "rows");
 	const cJSON *rollouts = cJSON_GetObjectItemCaseSensitive(report, "rollouts");
-	const cJSON *total = json_object(report, "total");
+	const cJSON *total = json_object(report, "total"), *row;
+	OWN(drop_json) cJSON *lines = cJSON_CreateArray();
 
 	if (cJSON_GetArraySize(rows) == 0) {
 		fprintf(c->out,
@@ -676,8 +631,11 @@ void report_table(const struct ctl *c, const cJSON *report)
 			c->namespace ? " of namespace " : "", c->namespace ? c->namespace : "");
 		return;
 	}
-	if (!put_lines(c, rows))
-		fputs("vscalectl: out of memory\n", c->err);
+	cJSON_ArrayForEach (row, rows) {
+		add_line(lines, row, RESOURCE_CPU);
+		add_line(lines, row, RESOURCE_MEMORY);
+	}
+	render_table(c, line_columns, ARRAY_SIZE(line_columns) - !has_price(c), lines);
 	fprintf(c->out,
 		"\n%" PRIu64 " containers on %" PRIu64 " nodes request %.2f CPUs and %.2f GiB.\n",
 		json_amount(total, "containers"), json_amount(total, "nodes"),

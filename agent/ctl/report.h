@@ -15,7 +15,7 @@ size_t report_read(const struct ctl *c, const char *source, const char *text, cJ
  * recommendation are the highest, confidence is the lowest; what the requests are above the target
  * (over_target) and above the upper bound (reclaimable), or below the target (under_target), is
  * summed. By the prices of c that is money too. "rollouts" has rows of the containers with a
- * rollout, one for each part of it (sized, unsized, stopped). NULL: no memory. */
+ * rollout, one for each part of it (sized, unsized, stopped). */
 cJSON *report_sum(const struct ctl *c, const cJSON *all);
 
 void report_table(const struct ctl *c, const cJSON *report);

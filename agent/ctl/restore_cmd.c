@@ -142,9 +142,10 @@ static void add_result(struct summary *s, const char *unit, const char *outcome,
 	cJSON_AddStringToObject(object, "unit", unit);
 	cJSON_AddStringToObject(object, "outcome", outcome);
 	cJSON_AddStringToObject(object, "detail", detail);
-	if (!(earlier != NULL ? cJSON_ReplaceItemViaPointer(s->results, earlier, object)
-			      : cJSON_AddItemToArray(s->results, object)))
-		cJSON_Delete(object);
+	if (earlier != NULL)
+		cJSON_ReplaceItemViaPointer(s->results, earlier, object);
+	else
+		cJSON_AddItemToArray(s->results, object);
 }
 
 static void each_result(void *arg, const struct restore_result *r)

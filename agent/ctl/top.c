@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #define BAR_CELLS     8
@@ -538,14 +537,6 @@ static void wait_keys(struct top *t)
 
 /* ---- frames ---- */
 
-static usec_t realtime(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (usec_t)now.tv_sec * USEC_PER_SEC + (usec_t)now.tv_nsec / 1000;
-}
-
 static int draw(struct top *t)
 {
 	cJSON *answer = NULL, *status = NULL;
@@ -578,7 +569,7 @@ static int run(struct top *t)
 		wait_keys(t);
 		if (stopped && stop(t) < 0)
 			r = ctl_fail(&t->c, CTL_ERROR, NULL, "the terminal: %s", strerror(errno));
-		t->c.now_realtime_usec = realtime();
+		t->c.now_realtime_usec = ctl_now();
 		if (!t->screen)
 			fputc('\n', t->c.out);
 	}
@@ -611,7 +602,8 @@ int ctl_top(const struct ctl *c)
 		t.c.frames = 1;
 	if (!t.screen)
 		return run(&t);
-	/* An error is printed once the terminal is as before. */
+	/* An error is printed once the terminal is as before, also that there is no memory. */
+	cJSON_InitHooks(NULL);
 	t.c.err = open_memstream(&text, &size);
 	if (t.c.err == NULL)
 		return ctl_fail(c, CTL_ERROR, NULL, "%s", strerror(errno));

@@ -6,79 +6,82 @@
 #include "policy/types/limits.h"
 #include <stdbool.h>
 
-enum reason {
-	REASON_NONE,
-	REASON_THROTTLED,      /* CPU reflex */
-	REASON_MEMORY_GROWTH,  /* the limit would be reached within the horizon */
-	REASON_CACHE_PRESSURE, /* page cache alone is short, and processes stall */
-	REASON_OOM_KILL,
-	REASON_HISTORY,       /* the recommendation is above the limit */
-	REASON_MINIMUM,       /* the configured minimum is above the limit */
-	REASON_INITIAL,       /* sized once at the start */
-	REASON_SHRINK,        /* a shrink trial */
-	REASON_SHRINK_UNDONE, /* the trial failed: the former limit */
-	REASON_SETTLED,       /* headroom for a slow writer is taken back */
-	REASON_DRIFT,         /* an external writer changed the limit: the held limit again */
-	REASON_LIFT,          /* memory.high of a trial is lifted */
-	REASON_BRAKE,         /* memory.high ahead of growth, and its end */
-	REASON_RESTORE,
-	REASON_REFUSED,    /* the API server refused the value: back to what it allows */
-	REASON_POD_LEVEL,  /* the pod's cgroup follows its containers */
-	REASON_RESUMED,    /* the held limit of the predecessor */
-	REASON_BOOST,      /* startup boost */
-	REASON_BOOST_OVER, /* the startup boost has ended */
-	REASON_GIVEN_BACK, /* granted and not used, and the node needs it */
-	REASON_STOPPING,   /* vscaled stops: the spec, or the owner, allows more */
-	REASON_COUNT,
-};
+/* Of the lists below, whose first column is a constant. */
+#define ENUM_OF(constant, ...) constant,
+
+/* clang-format off */
+/* X(reason, stable machine name, the same in plain words for people) */
+#define REASONS(X) \
+	X(REASON_NONE,           "none", "nothing") \
+	X(REASON_THROTTLED,      "throttled", "throttled since the last change") \
+	X(REASON_MEMORY_GROWTH,  "memory-growth", "memory grows towards the limit") /* within the horizon */ \
+	X(REASON_CACHE_PRESSURE, "cache-pressure", "page cache refaults under memory pressure") /* and processes stall */ \
+	X(REASON_OOM_KILL,       "oom-kill", "a process was killed at the limit") \
+	X(REASON_HISTORY,        "history", "the recommendation is higher") \
+	X(REASON_MINIMUM,        "minimum", "the configured minimum is higher") \
+	X(REASON_INITIAL,        "initial", "sized from history at the start") \
+	X(REASON_SHRINK,         "shrink", "the recommendation is lower") \
+	X(REASON_SHRINK_UNDONE,  "shrink-undone", "the last decrease caused pressure") /* the former limit */ \
+	X(REASON_SETTLED,        "settled", "headroom for growth is no longer needed") /* for a slow writer */ \
+	X(REASON_DRIFT,          "drift", "an external writer changed it") /* the held limit again */ \
+	X(REASON_LIFT,           "lift", "memory.high of a shrink trial is removed") \
+	X(REASON_BRAKE,          "brake", "memory.high slows growth until the limit is raised") /* and its end */ \
+	X(REASON_RESTORE,        "restore", "the original value is restored") \
+	X(REASON_REFUSED,        "refused", "the API server refused the value") /* back to what it allows */ \
+	X(REASON_POD_LEVEL,      "pod-level", "the sum of its containers") \
+	X(REASON_RESUMED,        "resumed", "the limit from before the restart") /* the held limit of the predecessor */ \
+	X(REASON_BOOST,          "boost", "startup boost") \
+	X(REASON_BOOST_OVER,     "boost-over", "startup boost has ended") \
+	X(REASON_GIVEN_BACK,     "given-back", "unused, and the node needs the memory") \
+	X(REASON_STOPPING,       "stopping", "vscaled stops, and cannot raise it when it is needed") /* the spec, or the owner, allows more */
+enum reason { REASONS(ENUM_OF) REASON_COUNT };
 
 /* Why a resource is left as it is. */
-enum blocked_reason {
-	BLOCKED_NONE,
-	BLOCKED_MODE_OFF,
-	BLOCKED_INITIAL_DONE,
-	BLOCKED_NOT_CONTROLLED, /* resource not listed */
-	BLOCKED_NO_LIMIT,       /* a unit without a limit never gets one */
-	BLOCKED_PAUSED,
-	BLOCKED_FROZEN,     /* an annotation is invalid: policy_rule.freeze */
-	BLOCKED_AUTOSCALED, /* pod_bounds.limits_frozen: held as with freeze */
-	BLOCKED_NO_DATA,
-	BLOCKED_START_QUIET,
-	BLOCKED_SCALE_DOWN_OFF,
-	BLOCKED_DEADBAND, /* the candidate is too close to the limit */
-	BLOCKED_INTERVAL,
-	BLOCKED_TRIAL,   /* a shrink is under way */
-	BLOCKED_GROWING, /* memory grew a moment ago */
-	BLOCKED_HISTORY, /* not enough of it */
-	BLOCKED_BACKOFF, /* the last shrink failed or could not be reclaimed */
-	BLOCKED_CEILING,
-	BLOCKED_NOT_READY,     /* nothing shrinks while a pod is not ready */
-	BLOCKED_REQUESTS_ONLY, /* vscaled does not control limits */
-	BLOCKED_BOOST,         /* startup boost: nothing shrinks */
-	BLOCKED_LEDGER,        /* the node has no memory to grant */
-	BLOCKED_UNRATIFIED,    /* growth that the API server cannot accept now has ended */
-	BLOCKED_COUNT,
-};
+#define BLOCKED_REASONS(X) \
+	X(BLOCKED_NONE,           "none", "not blocked") \
+	X(BLOCKED_MODE_OFF,       "mode-off", "mode Off only computes and shows") \
+	X(BLOCKED_INITIAL_DONE,   "initial-done", "mode Initial sizes once, at the start") \
+	X(BLOCKED_NOT_CONTROLLED, "not-controlled", "this resource is not in `resources`") \
+	X(BLOCKED_NO_LIMIT,       "no-limit", "no limit is set, and vscaled adds none") \
+	X(BLOCKED_PAUSED,         "paused", "paused by the operator") \
+	X(BLOCKED_FROZEN,         "frozen", "an annotation is invalid: what is held stays") /* policy_rule.freeze */ \
+	X(BLOCKED_AUTOSCALED,     "autoscaled", "a VerticalPodAutoscaler may scale it: what is held stays") /* pod_bounds.limits_frozen */ \
+	X(BLOCKED_NO_DATA,        "no-data", "no measurement yet") \
+	X(BLOCKED_START_QUIET,    "start-quiet", "no decrease soon after a start") \
+	X(BLOCKED_SCALE_DOWN_OFF, "scale-down-off", "scale-down is false") \
+	X(BLOCKED_DEADBAND,       "deadband", "the limit is close enough to the recommendation") \
+	X(BLOCKED_INTERVAL,       "interval", "the last change was too recent") \
+	X(BLOCKED_TRIAL,          "trial", "a shrink trial is running") \
+	X(BLOCKED_GROWING,        "growing", "memory has grown recently") \
+	X(BLOCKED_HISTORY,        "history", "not enough history for a decrease") \
+	X(BLOCKED_BACKOFF,        "backoff", "the last decrease was undone, waiting") /* or could not be reclaimed */ \
+	X(BLOCKED_CEILING,        "ceiling", "at the upper bound") \
+	X(BLOCKED_NOT_READY,      "not-ready", "no decrease while the pod is not ready") \
+	X(BLOCKED_REQUESTS_ONLY,  "requests-only", "RequestsOnly does not change limits") \
+	X(BLOCKED_BOOST,          "boost", "no decrease during the startup boost") \
+	X(BLOCKED_LEDGER,         "ledger", "not enough node memory") \
+	X(BLOCKED_UNRATIFIED,     "unratified", "growth above the spec ends here until the API server accepts a higher limit")
+enum blocked_reason { BLOCKED_REASONS(ENUM_OF) BLOCKED_COUNT };
 
-enum bound {
-	BOUND_HEAP, /* a language runtime's heap must fit */
-	BOUND_USER_MIN,
-	BOUND_USER_MAX,
-	BOUND_ADMIN_MIN, /* of the configuration, over annotations */
-	BOUND_ADMIN_MAX,
-	BOUND_RANGE_MIN, /* LimitRange */
-	BOUND_RANGE_MAX,
-	BOUND_RANGE_RATIO, /* LimitRange: limit to request */
-	BOUND_REQUEST,
-	BOUND_QOS,
-	BOUND_CEILING,
-	BOUND_REFUSED,    /* by the API server, for a time */
-	BOUND_UNRATIFIED, /* growth that the API server cannot accept now */
-	BOUND_LEDGER,
-	BOUND_QUANTUM,
-	BOUND_USE, /* memory in use + margin */
-	BOUND_COUNT,
-};
+#define BOUNDS(X) \
+	X(BOUND_HEAP,        "heap", "the heap of the language runtime") \
+	X(BOUND_USER_MIN,    "user-min", "the configured minimum") \
+	X(BOUND_USER_MAX,    "user-max", "the configured maximum") \
+	X(BOUND_ADMIN_MIN,   "admin-min", "the administrator's minimum") /* of the configuration, over annotations */ \
+	X(BOUND_ADMIN_MAX,   "admin-max", "the administrator's maximum") \
+	X(BOUND_RANGE_MIN,   "limitrange-min", "the namespace's minimum") \
+	X(BOUND_RANGE_MAX,   "limitrange-max", "the namespace's maximum") \
+	X(BOUND_RANGE_RATIO, "limitrange-ratio", "the namespace's highest ratio of limit to request") \
+	X(BOUND_REQUEST,     "request", "the request") \
+	X(BOUND_QOS,         "qos", "the pod's QoS class") \
+	X(BOUND_CEILING,     "ceiling", "the ceiling") \
+	X(BOUND_REFUSED,     "refused", "what the API server allows after a refusal") /* for a time */ \
+	X(BOUND_UNRATIFIED,  "unratified", "the bound of growth that the API server cannot accept") \
+	X(BOUND_LEDGER,      "ledger", "what the node can grant") \
+	X(BOUND_QUANTUM,     "quantum", "rounding") \
+	X(BOUND_USE,         "use", "memory in use plus margin")
+enum bound { BOUNDS(ENUM_OF) BOUND_COUNT };
+/* clang-format on */
 
 /* A raise that is one by our books, also where a slow writer has put as much into the file. */
 static inline bool reason_sets_limit(enum reason r)
@@ -86,7 +89,7 @@ static inline bool reason_sets_limit(enum reason r)
 	return r == REASON_SHRINK_UNDONE || r == REASON_OOM_KILL;
 }
 
-/* Stable machine names ("throttled", "start-quiet", "user-max"). */
+/* Stable machine names ("throttled", "start-quiet", "user-max"); "?" for any other value. */
 const char *reason_name(enum reason r);
 const char *blocked_reason_name(enum blocked_reason h);
 const char *bound_name(enum bound b);
@@ -155,53 +158,94 @@ enum unit_state {
 	UNIT_STATE_COUNT,
 };
 
-enum state_reason {
-	STATE_SIZING, /* 0: nothing prevents it */
-	STATE_OPERATOR,
-	STATE_ANNOTATION_INVALID,
-	STATE_NO_CGROUP,
-	STATE_NOT_RUNNING,
-	STATE_CGROUP_NOT_READY,
-	STATE_DESCRIPTORS,
-	STATE_CGROUP_READ_ONLY,
-	STATE_NOT_RECORDED,
-	STATE_NAMESPACES_UNREAD,
-	STATE_NODE_NAME_WRONG,
-	STATE_CONTESTED,
-	STATE_RESTORED,
-	STATE_NOT_OPTED_IN,
-	STATE_NOT_ANNOTATED,
-	STATE_NOT_SIZED,
-	STATE_NOT_CONFIGURED,
-	STATE_NOT_SEEN,
-	STATE_NOT_NAMED,
-	STATE_ROLLOUT_STOPPED,
-	STATE_ROLLOUT_REST,
-	STATE_UNSUPPORTED,
-	STATE_SELF,
-	STATE_MIRROR,
-	STATE_WINDOWS,
-	STATE_VPA_ANNOTATIONS,
-	STATE_VPA,
-	STATE_POD_RESOURCES,
-	STATE_CLAIMS,
-	STATE_CONTAINERS,
-	STATE_INIT,
-	STATE_EPHEMERAL,
-	STATE_OWN_CPUS,
-	STATE_PID1_UNREACHABLE,
-	STATE_WRONG_CGROUP,
-	STATE_NO_POD_CGROUP,
-	STATE_OTHER_DRIVER,
-	STATE_SANDBOX_RUNTIME,
-	STATE_SANDBOX,
-	STATE_ORIGINALS_UNKNOWN,
-	STATE_RANGES_UNREAD,
-	STATE_OUT_OF_MEMORY,
-	STATE_FINISHED,
-	STATE_DELETING,
-	STATE_REASON_COUNT,
-};
+/* clang-format off */
+/* X(reason, what struct state_row has of it) */
+#define STATE_REASONS(X) \
+	X(STATE_SIZING, "sizing", UNIT_MANAGED, NULL, NULL, false) /* 0: nothing prevents it */ \
+	X(STATE_OPERATOR, "operator", UNIT_PAUSED, "by vscalectl pause", "vscalectl resume", false) \
+	X(STATE_ANNOTATION_INVALID, "annotation-invalid", UNIT_FROZEN, NULL, \
+	  "correct the annotation that the text names", false) \
+	X(STATE_NO_CGROUP, "no-cgroup", UNIT_WAITING, "its cgroup is not found yet", \
+	  "compare kubernetes.cgroupPrefix and the mounts with vscalectl doctor", true) \
+	X(STATE_NOT_RUNNING, "not-running", UNIT_WAITING, "it does not run", NULL, false) \
+	X(STATE_CGROUP_NOT_READY, "cgroup-not-ready", UNIT_WAITING, "its cgroup is not ready", \
+	  "see the log of the container runtime", true) \
+	X(STATE_DESCRIPTORS, "descriptors-low", UNIT_WAITING, \
+	  "vscaled has few file descriptors left; raise LimitNOFILE", NULL, false) \
+	X(STATE_CGROUP_READ_ONLY, "cgroup-read-only", UNIT_WAITING, \
+	  "the cgroup tree is mounted read-only for vscaled", "mount it for writing (DaemonSet: /sys/fs/cgroup)", true) \
+	X(STATE_NOT_RECORDED, "not-recorded", UNIT_WAITING, "its original values are not on disk yet", \
+	  "make the state directory writable, and free space there", true) \
+	X(STATE_NAMESPACES_UNREAD, "namespaces-unread", UNIT_WAITING, \
+	  "the list of Namespaces, whose annotations may size it, is not read yet", \
+	  "grant list namespaces (components/namespaces)", false) \
+	X(STATE_NODE_NAME_WRONG, "node-name-wrong", UNIT_WAITING, \
+	  "no pod of this node's name runs here: the name is wrong", \
+	  "set kubernetes.nodeName or NODE_NAME", false) \
+	X(STATE_CONTESTED, "contested", UNIT_GAVE_WAY, "an external writer keeps changing a limit", \
+	  "stop that writer, then vscalectl resume", false) \
+	X(STATE_RESTORED, "restored", UNIT_RESTORED, "by vscalectl restore", "vscalectl resume", false) \
+	X(STATE_NOT_OPTED_IN, "not-opted-in", UNIT_UNMANAGED, \
+	  "no longer annotated, and no rule of the configuration names it", NULL, false) \
+	X(STATE_NOT_ANNOTATED, "not-annotated", UNIT_UNMANAGED, "its annotations no longer size it", NULL, false) \
+	X(STATE_NOT_SIZED, "not-sized", UNIT_UNMANAGED, "the configuration no longer sizes it", NULL, false) \
+	X(STATE_NOT_CONFIGURED, "not-configured", UNIT_UNMANAGED, "no longer named in the configuration", \
+	  NULL, false) \
+	X(STATE_NOT_SEEN, "not-seen", UNIT_UNMANAGED, "not seen for days", NULL, false) \
+	X(STATE_NOT_NAMED, "not-named", UNIT_UNMANAGED, "not named by the pod's annotations", NULL, false) \
+	X(STATE_ROLLOUT_STOPPED, "rollout-stopped", UNIT_UNMANAGED, "its rollout was stopped", \
+	  "see the Event RolloutStopped, then set another share", false) \
+	X(STATE_ROLLOUT_REST, "rollout-rest", UNIT_UNMANAGED, "it is not in the share of its rollout", NULL, \
+	  false) \
+	X(STATE_UNSUPPORTED, "unsupported", UNIT_UNMANAGED, \
+	  "its node is not supported: cgroup version 2 is needed", "see vscalectl doctor", false) \
+	X(STATE_SELF, "self", UNIT_UNMANAGED, "this is vscaled itself, which does not size its own pod", NULL, \
+	  false) \
+	X(STATE_MIRROR, "mirror", UNIT_UNMANAGED, "a static pod: its limits are set in a file of the node", NULL, \
+	  false) \
+	X(STATE_WINDOWS, "windows", UNIT_UNMANAGED, "a Windows pod", NULL, false) \
+	X(STATE_VPA_ANNOTATIONS, "vpa-annotations", UNIT_UNMANAGED, \
+	  "a VerticalPodAutoscaler sizes it: see its annotations vpa...", "use one of the two", false) \
+	X(STATE_VPA, "vpa", UNIT_UNMANAGED, "a VerticalPodAutoscaler sizes it: one targets its workload", \
+	  "use one of the two", false) \
+	X(STATE_POD_RESOURCES, "pod-resources", UNIT_UNMANAGED, "its resources are set for the pod as a whole", \
+	  NULL, false) \
+	X(STATE_CLAIMS, "claims", UNIT_UNMANAGED, \
+	  "it gets CPU or memory by ResourceClaims, beside its limits", NULL, false) \
+	X(STATE_CONTAINERS, "containers", UNIT_UNMANAGED, "its pod has more than 64 containers", NULL, false) \
+	X(STATE_INIT, "init", UNIT_UNMANAGED, "an init container: it runs once", NULL, false) \
+	X(STATE_EPHEMERAL, "ephemeral", UNIT_UNMANAGED, "an ephemeral container: it has no limits", NULL, false) \
+	X(STATE_OWN_CPUS, "own-cpus", UNIT_UNMANAGED, "it has CPUs of its own (static CPU manager)", NULL, false) \
+	X(STATE_PID1_UNREACHABLE, "pid1-unreachable", UNIT_UNMANAGED, \
+	  "systemd holds its limits and cannot be called: mount /run/systemd (components/systemd)", \
+	  NULL, false) \
+	X(STATE_WRONG_CGROUP, "wrong-cgroup", UNIT_UNMANAGED, \
+	  "its cgroup was taken for that of another container", NULL, false) \
+	X(STATE_NO_POD_CGROUP, "no-pod-cgroup", UNIT_UNMANAGED, \
+	  "the pod's cgroup is not found: set kubernetes.cgroupPrefix to the kubelet's " \
+	  "--cgroup-root; see vscalectl doctor", NULL, false) \
+	X(STATE_OTHER_DRIVER, "other-driver", UNIT_UNMANAGED, \
+	  "it has no cgroup in the pod's: let kubelet and container runtime use the " \
+	  "same cgroup driver, and restart the pod", NULL, false) \
+	X(STATE_SANDBOX_RUNTIME, "sandbox-runtime", UNIT_UNMANAGED, \
+	  "its runtime (runtimeClassName) makes no cgroup for it, as Kata " \
+	  "Containers: remove vscaled.dev/mode", NULL, false) \
+	X(STATE_SANDBOX, "sandbox", UNIT_UNMANAGED, \
+	  "its cgroup has no processes, as with gVisor, which has them in the " \
+	  "sandbox's: remove vscaled.dev/mode", NULL, false) \
+	X(STATE_ORIGINALS_UNKNOWN, "originals-unknown", UNIT_UNMANAGED, \
+	  "its original limits are not known: the saved ones are lost, the " \
+	  "spec has values of vscaled, and vscaled.dev/status does not have " \
+	  "them; vscalectl resume makes the present limits the originals", NULL, false) \
+	X(STATE_RANGES_UNREAD, "ranges-unread", UNIT_UNMANAGED, \
+	  "its original limits are read from vscaled.dev/status once the LimitRanges are known", \
+	  "grant list limitranges", true) \
+	X(STATE_OUT_OF_MEMORY, "out-of-memory", UNIT_UNMANAGED, "no memory", "raise the memory limit of vscaled", \
+	  false) \
+	X(STATE_FINISHED, "finished", UNIT_ENDED, "it has finished", NULL, false) \
+	X(STATE_DELETING, "deleting", UNIT_ENDED, "it is being deleted", NULL, false)
+enum state_reason { STATE_REASONS(ENUM_OF) STATE_REASON_COUNT };
+/* clang-format on */
 
 struct state_row {
 	const char *name; /* stable: JSON, label `reason` of metrics */
