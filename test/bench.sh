@@ -9,7 +9,7 @@ release=$root/build/release
 usage()
 {
 	cat <<-E
-	usage: test/bench.sh [--json] [--lab] [--systemd 252|257] [NAME]...
+	usage: test/bench.sh [--json] [--lab] [--systemd 252|257] [--kernel VERSION] [NAME]...
 	Builds release, runs every program of build/release/test/bench and prints its figures.
 	  --json  one line per figure: {"name":...,"value":...,"unit":...}
 	  --lab   in the lab's machine, and every folder of test/bench/lab in a machine of its own;
@@ -20,12 +20,12 @@ usage()
 	E
 }
 
-json='' lab='' systemd=252 only=()
+json='' lab='' machine=(--systemd 252) only=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	--json) json=1 ;;
 	--lab) lab=1 ;;
-	--systemd) systemd=${2:?}; shift ;;
+	--systemd | --kernel) machine+=("$1" "${2:?}"); shift ;;
 	-h | --help) usage && exit ;;
 	-*) usage >&2 && exit 2 ;;
 	*) only+=("$1") ;;
@@ -111,8 +111,8 @@ lab_folder()
 	local words rc=0
 
 	read -r -a words <<<"${OPTIONS[$1]}"
-	note "$1 in the lab, systemd $systemd"
-	"$here/lab.sh" run "$here/bench/lab/$1" "$work/$1" --systemd "$systemd" --install "$release" \
+	note "$1 in the lab, ${machine[*]}"
+	"$here/lab.sh" run "$here/bench/lab/$1" "$work/$1" "${machine[@]}" --install "$release" \
 		"${words[@]}" >&2 || rc=1
 	lab_figures "$work/$1" || rc=1
 	return $rc
@@ -148,8 +148,8 @@ rc=0; for p in programs/*; do run_one "$p" >>out/figures 2>>out/remarks || rc=1;
 uname -r >out/kernel; exit $rc'
 	} >"$work/lab/run"
 	chmod +x "$work/lab/run"
-	note "in the lab, systemd $systemd"
-	"$here/lab.sh" run "$work/lab" "$work/result" --systemd "$systemd" --install "$release" \
+	note "in the lab, ${machine[*]}"
+	"$here/lab.sh" run "$work/lab" "$work/result" "${machine[@]}" --install "$release" \
 		--timeout 1500 >&2 || rc=1
 	cat "$work/result/out/remarks" >&2 || true
 	lab_figures "$work/result" || rc=1
