@@ -76,13 +76,8 @@ struct counters {
 	uint64_t watch_restarts;
 	/* an object of a list or a watch was left out, by why (enum kube_skip) */
 	uint64_t objects_skipped[COUNTERS_SKIPS];
-	/* a resize was sent (its answer counts below, and in requests) */
-	uint64_t reports_sent;
-	/* a request began to wait, because the node has no room for it */
-	uint64_t room_waits;
-	/* an answer to a resize other than REPORT_ANSWER_OK; a condition that refuses it counts as
-	 * REPORT_ANSWER_REFUSED */
-	uint64_t reports_failed[REPORT_ANSWER_KINDS];
+	/* reporter.c: resizes, and their answers */
+	struct report_tally reports;
 	/* loop.c, by result */
 	uint64_t reloads;
 	uint64_t reloads_failed;

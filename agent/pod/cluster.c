@@ -156,6 +156,17 @@ static int account_load(const struct config_kubernetes *k, struct kube_config *r
 				      err);
 }
 
+static int client_start(void *ctx, const struct kube_request *request, kube_done_fn *done,
+			void *arg, struct kube_call **ret)
+{
+	return kube_client_start(ctx, request, NULL, done, arg, ret);
+}
+
+static void client_cancel(void *, struct kube_call *call)
+{
+	kube_call_cancel(call);
+}
+
 static void on_request_end(void *ctx, const char *verb, unsigned status)
 {
 	struct cluster *c = ctx;
@@ -178,7 +189,7 @@ static int parts_start(struct cluster *c, const struct kube_config *account)
 	if (r < 0)
 		return r;
 	kube_client_on_end(c->client, on_request_end, c);
-	c->port = kube_port_of(c->client);
+	c->port = (struct kube_port){c->client, client_start, client_cancel};
 	cluster_prometheus_start(c);
 	r = cluster_report_start(c);
 	if (r < 0)
@@ -366,16 +377,6 @@ static bool watch_growth(struct cluster *c)
 	return any;
 }
 
-static void count_reports(const struct cluster *c)
-{
-	const struct reporter_tally *from = reporter_tally(c->reporter);
-
-	c->units->tally->reports_sent = from->sent;
-	c->units->tally->room_waits = from->room_waits;
-	memcpy(c->units->tally->reports_failed, from->answers,
-	       sizeof c->units->tally->reports_failed);
-}
-
 /* Saves what is sent before its first byte goes out, which is after this wake-up: else vscaled
  * would take its own value for the owner's after a crash. */
 static void step(struct cluster *c)
@@ -420,7 +421,6 @@ void cluster_tick(struct cluster *c, bool review)
 	cluster_namespaces_tick(c);
 	cluster_node_tick(c);
 	cluster_bounds_tick(c, review);
-	count_reports(c);
 	c->units->tally->watch_restarts += w->restarts - c->restarts_counted;
 	c->restarts_counted = w->restarts;
 	if (!review) {
@@ -474,7 +474,7 @@ void cluster_report_view(const struct pod *p, struct report_view *ret)
 
 	if (c == NULL)
 		return;
-	sent = reporter_sent_at(p->report);
+	sent = reporter_state(p->report)->sent_at;
 	refusal = reporter_refusal(p->report);
 	ahead = reporter_ahead(c->reporter, pod, !cluster_node_decreases(c), c->wake->now);
 	ret->state = states[reporter_block(p->report)];
@@ -491,7 +491,7 @@ void cluster_report_view(const struct pod *p, struct report_view *ret)
 		ret->state = REPORT_VIEW_DEFERRED;
 	if (sent != 0)
 		ret->sent_realtime_usec = c->wake->now_real - (c->wake->now - sent);
-	ret->ratified = sent != 0 && reporter_expects(p->report);
+	ret->ratified = sent != 0 && report_expects(reporter_state(p->report));
 	if (ahead < c->config->kubernetes.report.ahead_usec)
 		ret->ahead_usec = ahead;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)

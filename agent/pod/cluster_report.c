@@ -389,7 +389,7 @@ int cluster_facts(void *ctx, struct pod *p, struct reporter_view *ret)
 	/* A value of the owner in the spec that is not adopted yet must not be replaced. */
 	ret->facts.adopting = p->adopting;
 	/* Values that an external writer has set since stay. */
-	all = reporter_expects(p->report);
+	all = report_expects(reporter_state(p->report));
 	ret->facts.restoring = is_restoring(p) && (all || holds_any_sent(p));
 	ret->facts.controlled = controlled_of(p);
 	if (p->spec->pending_real != 0 && p->spec->pending_real < c->wake->now_real)
@@ -586,7 +586,7 @@ static void on_foreign(void *ctx, struct pod *p)
 static void on_ratified(void *ctx, struct pod *p, uint64_t generation)
 {
 	struct cluster *c = ctx;
-	usec_t sent_at = reporter_sent_at(p->report);
+	usec_t sent_at = reporter_state(p->report)->sent_at;
 
 	daemon_wake(c->wake);
 	tell_ratified(c, p, generation, sent_at != 0);
@@ -697,13 +697,14 @@ static void hook_bounds(const struct pod *p, const struct kube_container *k, str
 	b->ranges_unknown = range != NULL && !range->list.known;
 	b->requests_unknown |= b->ranges_unknown && (b->requests_move || b->limits_stay);
 	b->growth_held = !(k->restart_on_resize & RESOURCES_MEMORY) &&
-			 reporter_tries(p->report, c->wake->now);
+			 report_lead_tried(reporter_state(p->report), c->wake->now);
 	if (range != NULL)
 		cluster_range_bound(&range->range, p, k, b);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		struct pod_resource_bounds *x = &b->resource[r];
 		usec_t until = 0;
-		uint64_t allowed = reporter_allows(p->report, i, r, c->wake->now, &until);
+		uint64_t allowed =
+			report_allows(reporter_state(p->report), i, r, c->wake->now, &until);
 
 		if (allowed == LIMIT_MAX)
 			continue;
@@ -734,6 +735,7 @@ int cluster_report_start(struct cluster *c)
 			},
 		.status_interval_usec = k->status_interval_usec,
 		.seed = (uint64_t)c->wake->now_real,
+		.tally = &c->units->tally->reports,
 	};
 	const struct reporter_events events = {
 		.ctx = c,

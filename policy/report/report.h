@@ -401,6 +401,13 @@ struct report_answer {
 /* Does the answer prove that the request changed nothing? */
 bool report_answer_undone(enum report_answer_kind kind);
 
+/* Resizes alone. A resize that a condition refuses later counts as REPORT_ANSWER_REFUSED. */
+struct report_tally {
+	uint64_t sent;
+	uint64_t answers[REPORT_ANSWER_KINDS];
+	uint64_t room_waits; /* times that a request began to wait for room on the node */
+};
+
 /* What the caller is to do after something happened. */
 enum report_change {
 	REPORT_CHANGE_VERIFY = 1 << 0,   /* values may have been replaced: read the cgroups now */

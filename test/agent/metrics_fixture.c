@@ -30,8 +30,8 @@ void metrics_fixture_init(struct metrics_fixture *f, size_t containers)
 	counters_request(&f->counters, "patch", 422);
 	counters_request(&f->counters, "watch", 0);
 	f->counters.reverted[WRITER_SYSTEMD] = 3;
-	f->counters.room_waits = 2;
-	f->counters.reports_failed[REPORT_ANSWER_REFUSED] = 1;
+	f->counters.reports.room_waits = 2;
+	f->counters.reports.answers[REPORT_ANSWER_REFUSED] = 1;
 }
 
 void metrics_fixture_free(struct metrics_fixture *f)

@@ -40,7 +40,8 @@ static void ev_refused(void *ctx, struct pod *pod, size_t container, enum resour
 	struct rig *g = ctx;
 	struct rig_pod *p = (struct rig_pod *)pod;
 	usec_t until;
-	uint64_t ceiling = reporter_allows(p->report, container, resource, g->now, &until);
+	uint64_t ceiling =
+		report_allows(reporter_state(p->report), container, resource, g->now, &until);
 
 	CHECK_EQ(container, 0);
 	CHECK(until > g->now || ceiling == LIMIT_MAX);
@@ -130,6 +131,7 @@ void rig_start(struct rig *g, size_t pods)
 		.rate = {.interval_usec = 10 * S, .burst = 20, .spread_usec = 60 * S},
 		.status_interval_usec = 600 * S,
 		.seed = 7,
+		.tally = &g->tally,
 	};
 	struct reporter_events events = {
 		.ctx = g,

@@ -67,6 +67,7 @@ struct rig {
 	bool fail_but_do; /* done all the same, and the answer lost */
 	/* What the test changes of the facts; may be NULL. */
 	void (*alter)(struct rig *g, struct reporter_view *v);
+	struct report_tally tally;
 	unsigned bounds;          /* times that reporter_ratifies() was said to have changed */
 	unsigned counted[2][600]; /* for rig_counted() */
 	unsigned requests, writes, wakes, steps, troubles, troubles_over;

@@ -38,7 +38,7 @@ static void test_ratifies(void)
 		CHECK_EQ(p->ratified, 1);
 		CHECK(p->verified > 0);
 		CHECK_EQ(p->foreign, 0);
-		CHECK(reporter_expects(g.pods[0].report));
+		CHECK(report_expects(reporter_state(g.pods[0].report)));
 		/* Nothing more until the status is due. */
 		rig_run(&g, 500 * S);
 		CHECK_STR(g.log, "S0 R0 ");

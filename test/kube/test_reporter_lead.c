@@ -160,11 +160,11 @@ TEST(tried_is_reported_at_once)
 	rig_fail(&g, "resize", 1, 403, QUOTA);
 	rig_grow(&g, 0, 170 * MIB, 10 * MIB);
 	rig_run(&g, S);
-	CHECK(reporter_tries(g.pods[0].report, g.now));
+	CHECK(report_lead_tried(reporter_state(g.pods[0].report), g.now));
 	CHECK_EQ(g.bounds, 1);
 	rig_grow(&g, 0, 230 * MIB, 10 * MIB);
 	rig_run(&g, 2 * S);
-	CHECK(!reporter_tries(g.pods[0].report, g.now));
+	CHECK(!report_lead_tried(reporter_state(g.pods[0].report), g.now));
 	CHECK_EQ(g.bounds, 2);
 }
 

@@ -81,5 +81,14 @@ size_t kube_client_idle(const struct kube_client *c);
 /* Is a request under way that is not a stream? Its connection may be idle next. */
 bool kube_client_requests(const struct kube_client *c);
 
+/* Where requests go: a client, or in tests a script that answers in virtual time. */
+struct kube_port {
+	void *ctx;
+	/* Contracts of kube_client_start() and kube_call_cancel(). */
+	int (*start)(void *ctx, const struct kube_request *request, kube_done_fn *done, void *arg,
+		     struct kube_call **ret);
+	void (*cancel)(void *ctx, struct kube_call *call);
+};
+
 const struct kube_client_counters *kube_client_counters(const struct kube_client *c);
 const char *kube_client_server(const struct kube_client *c);

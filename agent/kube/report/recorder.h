@@ -7,7 +7,7 @@
  * of a workload in 30 min; the others are queued with the reports. */
 #pragma once
 
-#include "agent/kube/client/port.h"
+#include "agent/kube/client/client.h"
 #include "agent/kube/model/encode.h"
 #include "policy/report/report.h"
 

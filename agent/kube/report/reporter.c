@@ -49,7 +49,7 @@ struct pod_report {
 	bool blocked;      /* as the last decision says */
 	usec_t room_since; /* since when a request waits for room; 0: none does */
 	bool unratified;   /* as bounds() was called for */
-	bool tried;        /* the same, of reporter_tries() */
+	bool tried;        /* the same, of report_lead_tried() */
 	bool failing;      /* its last resize was, and no other pod's need be */
 	bool going_back;   /* the originals are not in the spec yet */
 	bool unsent; /* going_back; or the pod is no longer managed, and its resize is pending or
@@ -85,7 +85,6 @@ struct reporter {
 	struct kube_call *discovery; /* under way */
 	struct holds denied[RIGHT_COUNT];
 	usec_t missing[RIGHT_COUNT]; /* reported, and not held back after this; 0: it is not */
-	struct reporter_tally tally;
 	struct reporter_view view, answer; /* large: here, not on the stack */
 };
 
@@ -249,38 +248,26 @@ static void reporter_recall(struct pod_report *t, const struct report_facts *f, 
 
 /* --- the queries */
 
-/* Of a pod that is unknown, or was not looked at yet: one that nothing was ever sent of. */
-static const struct report_state *state_of(const struct pod_report *t)
+const struct report_state *reporter_state(const struct pod_report *t)
 {
 	static const struct report_state unseen;
 
 	return t != NULL && t->state != NULL ? t->state : &unseen;
 }
 
-bool reporter_expects(const struct pod_report *t)
-{
-	return report_expects(state_of(t));
-}
-
 uint32_t reporter_foreign(const struct pod_report *t, size_t container)
 {
-	return report_foreign(state_of(t), container);
+	return report_foreign(reporter_state(t), container);
 }
 
 bool reporter_pending(const struct pod_report *t)
 {
-	return report_pending(state_of(t));
+	return report_pending(reporter_state(t));
 }
 
 bool reporter_unsent(const struct pod_report *t)
 {
 	return t != NULL && (t->dirty || is_busy(t) || t->unsent || t->slot.waits);
-}
-
-uint64_t reporter_allows(const struct pod_report *t, size_t container, enum resource resource,
-			 usec_t now, usec_t *ret_until)
-{
-	return report_allows(state_of(t), container, resource, now, ret_until);
 }
 
 enum report_block reporter_block(const struct pod_report *t)
@@ -293,20 +280,15 @@ const char *reporter_refusal(const struct pod_report *t)
 	return t != NULL ? t->refusal : NULL;
 }
 
-usec_t reporter_sent_at(const struct pod_report *t)
-{
-	return state_of(t)->sent_at;
-}
-
 bool reporter_late(const struct pod_report *t, usec_t now)
 {
 	/* Not looked at yet, as after a restart: it may have been. */
-	return state_of(t)->seen_at == 0 || report_late(state_of(t), now);
+	return reporter_state(t)->seen_at == 0 || report_late(reporter_state(t), now);
 }
 
 usec_t reporter_infeasible_since(const struct pod_report *t)
 {
-	return t != NULL ? sooner(state_of(t)->infeasible_since, t->room_since) : 0;
+	return t != NULL ? sooner(reporter_state(t)->infeasible_since, t->room_since) : 0;
 }
 
 usec_t reporter_ahead(const struct reporter *r, const struct kube_pod *pod, bool no_decrease,
@@ -321,11 +303,6 @@ usec_t reporter_ahead(const struct reporter *r, const struct kube_pod *pod, bool
 bool reporter_offered(const struct reporter *r)
 {
 	return r->offered;
-}
-
-const struct reporter_tally *reporter_tally(const struct reporter *r)
-{
-	return &r->tally;
 }
 
 size_t reporter_waiting(const struct reporter *r)
@@ -358,17 +335,12 @@ bool reporter_ratifies(const struct reporter *r, const struct pod_report *t, use
 	return t == NULL || t->state == NULL || (!t->blocked && report_ratifies(t->state, now));
 }
 
-bool reporter_tries(const struct pod_report *t, usec_t now)
-{
-	return report_lead_tried(state_of(t), now);
-}
-
 /* Calls bounds() if what reporter_ratifies() says of the pod has changed. */
 static void reporter_report_bounds(struct pod_report *t, usec_t now)
 {
 	const struct reporter_events *e = &t->reporter->events;
 	bool unratified = !reporter_ratifies(t->reporter, t, now);
-	bool tried = reporter_tries(t, now);
+	bool tried = report_lead_tried(reporter_state(t), now);
 
 	if (unratified == t->unratified && tried == t->tried)
 		return;
@@ -567,7 +539,7 @@ static void on_resize(void *arg, const struct kube_answer *a)
 			answer.kind = REPORT_ANSWER_FAILED; /* the resize was accepted; the watch
 							       brings the pod */
 	}
-	r->tally.answers[answer.kind]++;
+	r->options.tally->answers[answer.kind]++;
 	t->failing = answer.kind == REPORT_ANSWER_FAILED && answer.server_works;
 	if (report_answer_undone(answer.kind))
 		r->events.unsent(r->events.ctx, t->pod);
@@ -601,7 +573,7 @@ static int reporter_send_resize(struct pod_report *t, const struct report_decisi
 	e = reporter_send_start(t, &request, false, d->urgency, now);
 	if (e < 0)
 		return e;
-	r->tally.sent++;
+	r->options.tally->sent++;
 	report_sent(t->state, &r->view.facts, &d->patch, now);
 	reporter_report_bounds(t, now);
 	return 0;
@@ -790,7 +762,7 @@ static bool reporter_check(struct pod_report *t, usec_t now)
 	if (first)
 		reporter_recall(t, &v->facts, now);
 	if (changes & REPORT_CHANGE_REFUSED)
-		r->tally.answers[REPORT_ANSWER_REFUSED]++;
+		r->options.tally->answers[REPORT_ANSWER_REFUSED]++;
 	if (changes != 0)
 		reporter_changes(t, v, changes, why, now);
 	if (report_lead_denied(t->state, now) && (!denied || (changes & REPORT_CHANGE_FOREIGN)))
@@ -851,7 +823,7 @@ static void note_room(struct pod_report *t, const struct report_decision *d, use
 	if (!d->drafted)
 		return;
 	if (d->short_of_room && t->room_since == 0)
-		t->reporter->tally.room_waits++;
+		t->reporter->options.tally->room_waits++;
 	t->room_since = !d->short_of_room ? 0 : t->room_since != 0 ? t->room_since : now;
 }
 
@@ -940,7 +912,7 @@ static void send_of(struct pod_report *t, usec_t now)
 	/* Only now: until its turn the lead would wait as long as the request that it replaces. */
 	if (t->resize.call != NULL) {
 		reporter_cancel(r, &t->resize);
-		r->tally.answers[REPORT_ANSWER_FAILED]++;
+		r->options.tally->answers[REPORT_ANSWER_FAILED]++;
 		report_abandoned(t->state, now);
 		reporter_decide(t, now, &d);
 	}

@@ -5,7 +5,7 @@
  * made when an answer arrives, and from reporter_decide_now() and reporter_step(). */
 #pragma once
 
-#include "agent/kube/client/port.h"
+#include "agent/kube/client/client.h"
 #include "agent/kube/model/decode.h"
 #include "agent/kube/model/published.h"
 #include "agent/kube/report/recorder.h"
@@ -37,7 +37,7 @@ struct reporter_events {
 	/* pod: of reporter_add(), here and below. 0: *ret is set; -ENOENT: nothing is to be
 	 * reported of it, and what was is forgotten. */
 	int (*facts)(void *ctx, struct pod *pod, struct reporter_view *ret);
-	/* reporter_allows() less than before, or the refusal is not due to a value (container 0);
+	/* report_allows() less than before, or the refusal is not due to a value (container 0);
 	 * text: why, for the Event and the journal. CPU is to be lowered at once, memory by a
 	 * shrink trial. */
 	void (*refused)(void *ctx, struct pod *pod, size_t container, enum resource resource,
@@ -59,7 +59,7 @@ struct reporter_events {
 	void (*trouble)(void *ctx, const char *text);
 	/* An answer arrived: reporter_due() may have changed. */
 	void (*wake)(void *ctx);
-	/* What reporter_ratifies() or reporter_tries() says of a pod has changed. */
+	/* What reporter_ratifies() or report_lead_tried() says of a pod has changed. */
 	void (*bounds)(void *ctx);
 	usec_t (*clock)(void *ctx); /* boottime */
 };
@@ -69,13 +69,7 @@ struct reporter_options {
 	struct report_rate rate;
 	usec_t status_interval_usec;
 	uint64_t seed;
-};
-
-/* Resizes alone. A resize that a condition refuses later counts as REPORT_ANSWER_REFUSED. */
-struct reporter_tally {
-	uint64_t sent;
-	uint64_t answers[REPORT_ANSWER_KINDS];
-	uint64_t room_waits; /* times that a request began to wait for room on the node */
+	struct report_tally *tally; /* counted here; borrowed */
 };
 
 struct reporter;
@@ -104,8 +98,8 @@ void reporter_alive(struct reporter *r, usec_t now);
 
 /* The pod's object has changed: reads it now, before the daemon classifies the change. */
 void reporter_decide_now(struct pod_report *t, usec_t now);
-/* Did vscaled write what the spec says now? The daemon classifies external writes by it. */
-bool reporter_expects(const struct pod_report *t);
+/* Of a pod that is unknown, or was not looked at yet: one that nothing was ever sent of. */
+const struct report_state *reporter_state(const struct pod_report *t);
 /* RESOURCES_* of the container that an external writer set, at the last change of the spec. */
 uint32_t reporter_foreign(const struct pod_report *t, size_t container);
 /* May a resize of vscaled's that had no answer still be stored? True of a pod that was not looked
@@ -117,17 +111,10 @@ bool reporter_pending(const struct pod_report *t);
 bool reporter_unsent(const struct pod_report *t);
 /* The text of the refusal of the last resize; NULL: it was not refused. */
 const char *reporter_refusal(const struct pod_report *t);
-/* When the last resize went out (boottime); 0: none did. */
-usec_t reporter_sent_at(const struct pod_report *t);
-/* LIMIT_MAX: nothing was refused. */
-uint64_t reporter_allows(const struct pod_report *t, size_t container, enum resource resource,
-			 usec_t now, usec_t *ret_until);
 /* Can a resize of this pod be accepted, as far as is known? The server offers it, it is allowed,
  * the last one did not fail, and no refusal stands that is not due to a value. Refusals of values
- * are in reporter_allows(). */
+ * are in report_allows(). */
 bool reporter_ratifies(const struct reporter *r, const struct pod_report *t, usec_t now);
-/* Is a higher memory limit of this pod tried that was refused? report_lead_tried(). */
-bool reporter_tries(const struct pod_report *t, usec_t now);
 /* Why nothing is sent now; REPORT_BLOCK_NONE for one that was not looked at yet. */
 enum report_block reporter_block(const struct pod_report *t);
 /* Since when the kubelet has had no room for a resize of the pod (boottime); 0: it has. */
@@ -140,7 +127,6 @@ usec_t reporter_ahead(const struct reporter *r, const struct kube_pod *pod, bool
 		      usec_t now);
 /* Does this server offer pods/resize? Unknown yet: false. */
 bool reporter_offered(const struct reporter *r);
-const struct reporter_tally *reporter_tally(const struct reporter *r);
 /* Pods with something to report. */
 size_t reporter_waiting(const struct reporter *r);
 /* Pods whose last refusal still holds. */
