@@ -211,7 +211,7 @@ int cg_parse_mem_stat(const char *text, size_t len, uint64_t current, struct mem
 {
 	struct raw {
 		struct mem_stat stat;
-		uint64_t stack, tables, percpu, slab;
+		uint64_t stack, tables, percpu, slab, refault_anon, refault_file;
 	} raw;
 	static const struct key key[] = {
 		KEY(struct raw, stat.anon, "anon"),
@@ -228,8 +228,8 @@ int cg_parse_mem_stat(const char *text, size_t len, uint64_t current, struct mem
 		KEY(struct raw, stat.active_file, "active_file"),
 		KEY(struct raw, stat.unevictable, "unevictable"),
 		KEY(struct raw, stat.slab_reclaimable, "slab_reclaimable"),
-		KEY(struct raw, stat.refault_anon, "workingset_refault_anon"),
-		KEY(struct raw, stat.refault_file, "workingset_refault_file"),
+		KEY(struct raw, refault_anon, "workingset_refault_anon"),
+		KEY(struct raw, refault_file, "workingset_refault_file"),
 		KEY(struct raw, slab, "slab"),
 	};
 	static const struct keys keys = KEYS(struct raw, key, 1u << 0 | 1u << 1);
@@ -243,6 +243,7 @@ int cg_parse_mem_stat(const char *text, size_t len, uint64_t current, struct mem
 				   raw.stack + raw.tables + raw.percpu +
 					   MAX(raw.slab, raw.stat.slab_reclaimable),
 				   current);
+	raw.stat.refaults = raw.refault_anon + raw.refault_file;
 	*ret = raw.stat;
 	return 0;
 }
@@ -250,7 +251,6 @@ int cg_parse_mem_stat(const char *text, size_t len, uint64_t current, struct mem
 int cg_parse_mem_events(const char *text, size_t len, struct mem_events *ret)
 {
 	static const struct key key[] = {
-		KEY(struct mem_events, low, "low"),
 		KEY(struct mem_events, high, "high"),
 		KEY(struct mem_events, max, "max"),
 		KEY(struct mem_events, oom_kill, "oom_kill"),
@@ -298,32 +298,27 @@ static const char *scan_psi_total(const char *p, uint64_t *ret_total)
 	return p;
 }
 
-int cg_parse_psi(const char *text, size_t len, struct psi *ret)
+int cg_parse_psi(const char *text, size_t len, uint64_t *ret)
 {
-	static const char *const names[] = {"some ", "full "};
 	const char *end = text + len;
-	uint64_t total[ARRAY_SIZE(names)] = {0};
-	uint32_t seen = 0;
+	bool seen = false;
+	uint64_t total;
 
 	if (!text_valid(text, len))
 		return -EBADMSG;
 	for (const char *p = text; p < end; p++) {
-		uint32_t line = 0;
-
-		while (line < ARRAY_SIZE(names) && !word_at(p, names[line]))
-			line++;
-		if (line == ARRAY_SIZE(names)) {
+		if (!word_at(p, "some ")) {
 			p = memchr(p, '\n', (size_t)(end - p));
 			continue;
 		}
-		p = scan_psi_total(p + 4, &total[line]);
-		if (p == NULL || seen & 1u << line)
+		p = scan_psi_total(p + 4, &total);
+		if (p == NULL || seen)
 			return -EBADMSG;
-		seen |= 1u << line;
+		seen = true;
 	}
-	if (!(seen & 1))
+	if (!seen)
 		return -EBADMSG;
-	*ret = (struct psi){.some_usec = total[0], .full_usec = total[1]};
+	*ret = total;
 	return 0;
 }
 

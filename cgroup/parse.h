@@ -50,7 +50,8 @@ int cg_parse_mem_stat(const char *text, size_t len, uint64_t current, struct mem
 int cg_parse_mem_events(const char *text, size_t len, struct mem_events *ret);
 /* Its `oom` alone: retries, not kills. */
 int cg_parse_mem_ooms(const char *text, size_t len, uint64_t *ret);
-int cg_parse_psi(const char *text, size_t len, struct psi *ret);
+/* The total of its `some`. */
+int cg_parse_psi(const char *text, size_t len, uint64_t *ret);
 int cg_parse_state(const char *text, size_t len, struct cg_state *ret);
 /* cgroup.controllers and cgroup.subtree_control; an empty file is an empty mask. */
 int cg_parse_controllers(const char *text, size_t len, uint32_t *ret_mask);

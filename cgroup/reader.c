@@ -33,12 +33,12 @@ static int fill_mem_events(const char *text, size_t len, struct usage *u)
 
 static int fill_psi_cpu(const char *text, size_t len, struct usage *u)
 {
-	return cg_parse_psi(text, len, &u->psi_cpu);
+	return cg_parse_psi(text, len, &u->psi_cpu_usec);
 }
 
 static int fill_psi_mem(const char *text, size_t len, struct usage *u)
 {
-	return cg_parse_psi(text, len, &u->psi_mem);
+	return cg_parse_psi(text, len, &u->psi_mem_usec);
 }
 
 static int fill_cpu_max(const char *text, size_t len, struct usage *u)

@@ -18,7 +18,8 @@ _Static_assert(SCAN_CPU == (int)USAGE_CPU && SCAN_THROTTLE == (int)USAGE_THROTTL
 		       SCAN_MEM_LIMIT == (int)USAGE_MEM_LIMIT,
 	       "a part of the record is a bit of struct usage");
 _Static_assert(sizeof(struct scan_record) % sizeof(uint64_t) == 0, "the kernel rounds to 8");
-_Static_assert(sizeof(struct mem_stat) == SCAN_STATS * sizeof(uint64_t), "one value per line");
+_Static_assert(sizeof(struct mem_stat) == (SCAN_STATS - 1) * sizeof(uint64_t),
+	       "one value per line, but one for the two of refaults");
 
 /* Pages of a limit or a counter in bytes; *bad is set for more than the kernel counts up to. */
 static uint64_t bytes_of(uint64_t pages, uint64_t page_bytes, bool *bad)
@@ -78,8 +79,8 @@ static void take_stat(const struct scan_record *rec, uint64_t page, struct mem_s
 	s->active_anon = stat_of(rec->stat[SCAN_STAT_ACTIVE_ANON], page, bad);
 	s->inactive_file = stat_of(rec->stat[SCAN_STAT_INACTIVE_FILE], page, bad);
 	s->active_file = stat_of(rec->stat[SCAN_STAT_ACTIVE_FILE], page, bad);
-	s->refault_anon = stat_of(rec->stat[SCAN_STAT_REFAULT_ANON], 1, bad);
-	s->refault_file = stat_of(rec->stat[SCAN_STAT_REFAULT_FILE], 1, bad);
+	s->refaults = stat_of(rec->stat[SCAN_STAT_REFAULT_ANON], 1, bad) +
+		      stat_of(rec->stat[SCAN_STAT_REFAULT_FILE], 1, bad);
 }
 
 static void take_memory(const struct scan_record *rec, uint64_t page, struct usage *u, bool *bad)
@@ -93,7 +94,6 @@ static void take_memory(const struct scan_record *rec, uint64_t page, struct usa
 		u->limits.mem_high = limit_of(rec->mem_high_pages, page, bad);
 	}
 	if (u->have & USAGE_MEM_EVENTS) {
-		u->events.low = count_of(rec->events[SCAN_EVENT_LOW], bad);
 		u->events.high = count_of(rec->events[SCAN_EVENT_HIGH], bad);
 		u->events.max = count_of(rec->events[SCAN_EVENT_MAX], bad);
 		u->events.oom_kill = count_of(rec->events[SCAN_EVENT_KILL], bad);
@@ -101,11 +101,6 @@ static void take_memory(const struct scan_record *rec, uint64_t page, struct usa
 	}
 	if (u->have & USAGE_MEM_STAT)
 		take_stat(rec, page, &u->stat, bad);
-}
-
-static struct psi psi_of(const __u64 nsec[static 2])
-{
-	return (struct psi){nsec[0] / NSEC_PER_USEC, nsec[1] / NSEC_PER_USEC};
 }
 
 int scan_record_decode(const void *bytes, size_t len, const struct scan_expect *e,
@@ -130,9 +125,9 @@ int scan_record_decode(const void *bytes, size_t len, const struct scan_expect *
 	take_cpu(rec, &u, &bad);
 	take_memory(rec, e->page_bytes, &u, &bad);
 	if (u.have & USAGE_PSI_CPU)
-		u.psi_cpu = psi_of(rec->psi_cpu_nsec);
+		u.psi_cpu_usec = rec->psi_cpu_nsec[0] / NSEC_PER_USEC;
 	if (u.have & USAGE_PSI_MEM)
-		u.psi_mem = psi_of(rec->psi_mem_nsec);
+		u.psi_mem_usec = rec->psi_mem_nsec[0] / NSEC_PER_USEC;
 	if (bad)
 		return -EBADMSG;
 	*ret = u;
@@ -162,17 +157,13 @@ static const struct field {
 	FIELD(USAGE_MEM_STAT, stat.active_anon),
 	FIELD(USAGE_MEM_STAT, stat.inactive_file),
 	FIELD(USAGE_MEM_STAT, stat.active_file),
-	FIELD(USAGE_MEM_STAT, stat.refault_anon),
-	FIELD(USAGE_MEM_STAT, stat.refault_file),
-	FIELD(USAGE_MEM_EVENTS, events.low),
+	FIELD(USAGE_MEM_STAT, stat.refaults),
 	FIELD(USAGE_MEM_EVENTS, events.high),
 	FIELD(USAGE_MEM_EVENTS, events.max),
 	FIELD(USAGE_MEM_EVENTS, events.oom_kill),
 	FIELD(USAGE_MEM_EVENTS, events.oom_group_kill),
-	FIELD(USAGE_PSI_CPU, psi_cpu.some_usec),
-	FIELD(USAGE_PSI_CPU, psi_cpu.full_usec),
-	FIELD(USAGE_PSI_MEM, psi_mem.some_usec),
-	FIELD(USAGE_PSI_MEM, psi_mem.full_usec),
+	FIELD(USAGE_PSI_CPU, psi_cpu_usec),
+	FIELD(USAGE_PSI_MEM, psi_mem_usec),
 	FIELD(USAGE_CPU_LIMIT, limits.cpu_quota_usec),
 	FIELD(USAGE_CPU_LIMIT, limits.cpu_period_usec),
 	FIELD(USAGE_CPU_LIMIT, limits.cpu_burst_usec),

@@ -136,7 +136,7 @@ static void step_cpu(struct sim *s)
 	}
 	s->turn += waited;
 	if (s->throttled)
-		s->u.psi_cpu.some_usec += s->step_usec;
+		s->u.psi_cpu_usec += s->step_usec;
 }
 
 size_t sim_run_calm(struct sim *s, const uint32_t *want_usec, size_t count, uint32_t *ret_most)
@@ -195,8 +195,7 @@ static void squeeze(struct sim *s)
 
 static void stall(struct sim *s, usec_t span)
 {
-	s->u.psi_mem.some_usec += span;
-	s->u.psi_mem.full_usec += span;
+	s->u.psi_mem_usec += span;
 	s->m.stalled_usec += span;
 }
 
@@ -254,7 +253,7 @@ static void read_files(struct sim *s)
 		return;
 	/* Full: pages are thrown out and come back. */
 	s->cache_cursor += miss;
-	s->u.stat.refault_file += s->cache_cursor / PAGE_DEFAULT_BYTES;
+	s->u.stat.refaults += s->cache_cursor / PAGE_DEFAULT_BYTES;
 	s->cache_cursor %= PAGE_DEFAULT_BYTES;
 	if (s->load.cache_matters)
 		stall(s, mul_div(s->step_usec, REFAULT_STALL_PERMILLE * miss, 1000 * bytes));

@@ -192,7 +192,7 @@ static uint32_t control_smooth(uint32_t before, uint64_t ppm)
 static void observe_psi(struct control *c, const struct usage *prev, const struct usage *u,
 			usec_t span)
 {
-	uint64_t waited = u->psi_cpu.some_usec - MIN(prev->psi_cpu.some_usec, u->psi_cpu.some_usec);
+	uint64_t waited = u->psi_cpu_usec - MIN(prev->psi_cpu_usec, u->psi_cpu_usec);
 	uint64_t own = c->rates_fresh ? c->rates.throttled * u->limits.cpu_period_usec : waited;
 
 	c->psi_cpu_ppm = control_smooth(c->psi_cpu_ppm, mul_div(waited, PPM, span));

@@ -82,7 +82,7 @@ bool control_stat_stands(const struct control *c, const struct usage *u)
 	uint64_t then = c->mem.stat_current, now = u->mem_current;
 
 	return (c->last.have & USAGE_MEM_STAT) && c->last_at != 0 &&
-	       u->psi_mem.some_usec == c->sample.psi_mem.some_usec &&
+	       u->psi_mem_usec == c->sample.psi_mem_usec &&
 	       u->cpu_usage_usec < c->sample.cpu_usage_usec + RAN_USEC &&
 	       MAX(then, now) - MIN(then, now) < STAT_SLACK_BYTES;
 }

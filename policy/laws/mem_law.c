@@ -97,21 +97,15 @@ static uint64_t per_second(uint64_t count, usec_t span)
 	return mul_div(count, USEC_PER_SEC, span);
 }
 
-static uint64_t refaults(const struct usage *u)
-{
-	return u->stat.refault_anon + u->stat.refault_file;
-}
-
 static void observe_pressure(const struct tuning_memory *t, struct mem_law *m,
 			     const struct usage *prev, const struct usage *u, usec_t span)
 {
 	uint64_t stall = 0, faults = 0;
 
-	if ((u->have & prev->have & USAGE_PSI_MEM) &&
-	    u->psi_mem.some_usec > prev->psi_mem.some_usec)
-		stall = per_second(u->psi_mem.some_usec - prev->psi_mem.some_usec, span);
-	if (refaults(u) > refaults(prev))
-		faults = per_second(refaults(u) - refaults(prev), span);
+	if ((u->have & prev->have & USAGE_PSI_MEM) && u->psi_mem_usec > prev->psi_mem_usec)
+		stall = per_second(u->psi_mem_usec - prev->psi_mem_usec, span);
+	if (u->stat.refaults > prev->stat.refaults)
+		faults = per_second(u->stat.refaults - prev->stat.refaults, span);
 
 	m->cache_hurts_usec = stall > t->cache_psi_ppm && faults > t->refault_ps
 				      ? add_sat(m->cache_hurts_usec, span)
@@ -480,8 +474,8 @@ static void phase_begin(struct mem_law *m, enum mem_phase phase, const struct me
 {
 	m->trial.phase = phase;
 	m->trial.since = in->now;
-	m->trial.psi_start_usec = in->u->psi_mem.some_usec;
-	m->trial.refault_start = in->u->stat.refault_anon + in->u->stat.refault_file;
+	m->trial.psi_start_usec = in->u->psi_mem_usec;
+	m->trial.refault_start = in->u->stat.refaults;
 	m->trial.max_events_start = in->u->events.max;
 }
 
@@ -526,9 +520,8 @@ static bool hurts(const struct tuning_memory *t, const struct mem_law *m,
 		  const struct mem_shrink_input *in)
 {
 	const struct mem_trial *trial = &m->trial;
-	uint64_t refault = in->u->stat.refault_anon + in->u->stat.refault_file;
-	uint64_t stalled =
-		in->u->psi_mem.some_usec - MIN(trial->psi_start_usec, in->u->psi_mem.some_usec);
+	uint64_t refault = in->u->stat.refaults;
+	uint64_t stalled = in->u->psi_mem_usec - MIN(trial->psi_start_usec, in->u->psi_mem_usec);
 	uint64_t faults = refault - MIN(trial->refault_start, refault);
 	usec_t span = in->now - trial->since;
 

@@ -57,9 +57,9 @@ void usage_merge(struct usage *into, const struct usage *from)
 	if (from->have & USAGE_MEM_EVENTS)
 		into->events = from->events;
 	if (from->have & USAGE_PSI_CPU)
-		into->psi_cpu = from->psi_cpu;
+		into->psi_cpu_usec = from->psi_cpu_usec;
 	if (from->have & USAGE_PSI_MEM)
-		into->psi_mem = from->psi_mem;
+		into->psi_mem_usec = from->psi_mem_usec;
 	into->limits = from->limits;
 	into->have |= from->have;
 }

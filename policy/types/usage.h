@@ -32,23 +32,15 @@ struct mem_stat {
 	uint64_t active_anon;   /* likewise */
 	uint64_t inactive_file;
 	uint64_t active_file;
-	uint64_t refault_anon; /* workingset_refault_anon, pages */
-	uint64_t refault_file; /* workingset_refault_file, pages */
+	uint64_t refaults; /* workingset_refault_anon and _file, pages */
 };
 
 /* memory.events: counts. `oom` is left out on purpose: it counts retries, not kills. */
 struct mem_events {
-	uint64_t low;
 	uint64_t high;
 	uint64_t max;
 	uint64_t oom_kill;       /* processes */
 	uint64_t oom_group_kill; /* whole groups, Linux 5.17; 0 where it is not shown */
-};
-
-/* A pressure file: the two totals. full is 0 where the kernel shows none (cpu before 5.13). */
-struct psi {
-	uint64_t some_usec;
-	uint64_t full_usec;
 };
 
 struct usage {
@@ -61,7 +53,9 @@ struct usage {
 	uint64_t mem_peak;       /* bytes */
 	struct mem_stat stat;
 	struct mem_events events;
-	struct psi psi_cpu, psi_mem;
+	/* `some` of the pressure files: some task waited. */
+	uint64_t psi_cpu_usec;
+	uint64_t psi_mem_usec;
 	struct limits limits; /* as they stand in the kernel */
 };
 

@@ -22,12 +22,11 @@ TEST(read_all)
 	CHECK_EQ(u.have, ALL);
 	CHECK_EQ(u.cpu_usage_usec, 1000);
 	CHECK(u.nr_periods == 30 && u.nr_throttled == 20 && u.throttled_usec == 500);
-	CHECK(u.psi_cpu.some_usec == 11 && u.psi_cpu.full_usec == 12);
-	CHECK(u.psi_mem.some_usec == 21 && u.psi_mem.full_usec == 22);
+	CHECK(u.psi_cpu_usec == 11 && u.psi_mem_usec == 21);
 	CHECK_EQ(u.mem_current, 83886080);
 	CHECK_EQ(u.mem_peak, 94371840);
 	CHECK(u.events.high == 1 && u.events.max == 2 && u.events.oom_kill == 3);
-	CHECK(u.stat.anon == 60000000 && u.stat.refault_file == 7);
+	CHECK(u.stat.anon == 60000000 && u.stat.refaults == 7);
 	CHECK(u.limits.cpu_quota_usec == 20000 && u.limits.cpu_period_usec == 100000);
 	CHECK_EQ(u.limits.cpu_burst_usec, 10000);
 	CHECK(u.limits.mem_max == 134217728 && u.limits.mem_high == LIMIT_MAX);

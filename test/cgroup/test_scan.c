@@ -102,9 +102,9 @@ static void test_pressure_age(struct cg *c, uint32_t slot)
 	CHECK_EQ(cg_scan_pass(scan, ALL), 0);
 	CHECK_EQ(cg_scan_get(scan, slot, ALL, &u), 0);
 	CHECK_EQ(cg_read(c, ALL, &after), 0);
-	CHECK(after.psi_cpu.some_usec > USEC_PER_SEC);
-	CHECK(u.psi_cpu.some_usec <= after.psi_cpu.some_usec);
-	lag = after.psi_cpu.some_usec - u.psi_cpu.some_usec;
+	CHECK(after.psi_cpu_usec > USEC_PER_SEC);
+	CHECK(u.psi_cpu_usec <= after.psi_cpu_usec);
+	lag = after.psi_cpu_usec - u.psi_cpu_usec;
 	fprintf(stderr, "cpu pressure: %llu us behind its file\n", (unsigned long long)lag);
 	CHECK(lag <= AGGREGATION_USEC);
 }
@@ -348,7 +348,7 @@ static void test_both(void)
 
 		CHECK_EQ(cg_scan_read(scan, slots, c, ALL, CG_SCAN_STALE, &u), 0);
 		CHECK(u.have == text.have && u.cpu_usage_usec == usage);
-		CHECK(u.psi_cpu.some_usec >= text.psi_cpu.some_usec);
+		CHECK(u.psi_cpu_usec >= text.psi_cpu_usec);
 		CHECK_EQ(cg_scan_read(NULL, slots, c, ALL, 0, &u), 0);
 		CHECK(u.have == text.have && u.cpu_usage_usec >= usage);
 	}

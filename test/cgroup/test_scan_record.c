@@ -51,9 +51,8 @@ TEST(good)
 	CHECK_EQ(u.limits.cpu_burst_usec, 10000);
 	CHECK(u.mem_current == 100 * PAGE && u.mem_peak == 200 * PAGE);
 	CHECK(u.limits.mem_max == 300 * PAGE && u.limits.mem_high == LIMIT_MAX);
-	CHECK(u.psi_cpu.some_usec == 11 && u.psi_cpu.full_usec == 12);
-	CHECK(u.psi_mem.some_usec == 21 && u.psi_mem.full_usec == 22);
-	CHECK(u.events.low == 1 && u.events.high == 2 && u.events.max == 3);
+	CHECK(u.psi_cpu_usec == 11 && u.psi_mem_usec == 21);
+	CHECK(u.events.high == 2 && u.events.max == 3);
 	CHECK_EQ(u.events.oom_kill, 4);
 	CHECK(u.stat.anon == PAGE && u.stat.file == 2 * PAGE && u.stat.kernel == 3 * PAGE);
 	CHECK(u.stat.shmem == 4 * PAGE && u.stat.unevictable == 5 * PAGE);
@@ -61,7 +60,7 @@ TEST(good)
 	CHECK_EQ(u.stat.sock, 7 * PAGE);
 	CHECK(u.stat.inactive_anon == 8 * PAGE && u.stat.active_anon == 9 * PAGE);
 	CHECK(u.stat.inactive_file == 10 * PAGE && u.stat.active_file == 11 * PAGE);
-	CHECK(u.stat.refault_anon == 12 && u.stat.refault_file == 13);
+	CHECK_EQ(u.stat.refaults, 12 + 13);
 }
 
 /* What a record does not have stays as for files that are not there. */
@@ -74,7 +73,7 @@ TEST(parts)
 	rec.have = SCAN_CPU | SCAN_MEM;
 	CHECK_EQ(decode(&rec, &u), 0);
 	CHECK_EQ(u.have, USAGE_CPU | USAGE_MEM);
-	CHECK(u.nr_periods == 0 && u.mem_peak == 0 && u.stat.anon == 0 && u.psi_cpu.some_usec == 0);
+	CHECK(u.nr_periods == 0 && u.mem_peak == 0 && u.stat.anon == 0 && u.psi_cpu_usec == 0);
 	CHECK(u.limits.cpu_quota_usec == LIMIT_MAX && u.limits.mem_max == LIMIT_MAX);
 	e.want = USAGE_MEM_LIMIT;
 	CHECK_EQ(scan_record_decode(&good, sizeof good, &e, &u), 0);
@@ -190,8 +189,8 @@ TEST(take)
 	CHECK_EQ(decode(&good, &full), 0);
 	scan_take(&to, &full, USAGE_PSI_MEM | USAGE_MEM_LIMIT);
 	CHECK_EQ(to.have, USAGE_CPU | USAGE_PSI_MEM | USAGE_MEM_LIMIT);
-	CHECK(to.psi_mem.some_usec == 21 && to.limits.mem_max == 300 * PAGE);
-	CHECK(to.cpu_usage_usec == 3 && to.mem_current == 4 && to.psi_cpu.some_usec == 0);
+	CHECK(to.psi_mem_usec == 21 && to.limits.mem_max == 300 * PAGE);
+	CHECK(to.cpu_usage_usec == 3 && to.mem_current == 4 && to.psi_cpu_usec == 0);
 	/* what it does not have is not taken */
 	full.have = USAGE_CPU;
 	scan_take(&to, &full, ALL);

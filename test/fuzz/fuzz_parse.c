@@ -17,7 +17,7 @@ union output {
 	struct mem_stat mem_stat;
 	struct mem_events mem_events;
 	uint64_t mem_ooms;
-	struct psi psi;
+	uint64_t psi;
 	struct cg_state state;
 	uint64_t value;
 	uint32_t mask;

@@ -448,7 +448,7 @@ static void test_neighbours(void)
 	rig_init(&r, 1000, GIB, 4);
 	r.sim.load = sim_steady(1, 500);
 	for (int i = 0; i < 60; i++) {
-		r.sim.u.psi_cpu.some_usec += 300 * MS;
+		r.sim.u.psi_cpu_usec += 300 * MS;
 		rig_run(&r, USEC_PER_SEC);
 	}
 	CHECK(r.c.psi_cpu_others_ppm > 290000 && r.c.psi_cpu_others_ppm <= 300000);

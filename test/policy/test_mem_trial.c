@@ -190,10 +190,10 @@ static void hurt(struct trial *t, enum hurt how)
 {
 	switch (how) {
 	case HURT_PSI:
-		t->u.psi_mem.some_usec += 60 * MS;
+		t->u.psi_mem_usec += 60 * MS;
 		break;
 	case HURT_REFAULT:
-		t->u.stat.refault_file += 50000;
+		t->u.stat.refaults += 50000;
 		break;
 	case HURT_MAX_EVENT:
 		t->u.events.max++;
@@ -247,14 +247,14 @@ TEST(trial_noise)
 	for (int i = 0; i < 30; i++) {
 		struct mem_step s;
 
-		t.u.psi_mem.some_usec += 20 * MS;
-		t.u.stat.refault_anon += 1500;
+		t.u.psi_mem_usec += 20 * MS;
+		t.u.stat.refaults += 1500;
 		s = pass(&t);
 		CHECK(!s.undo);
 	}
 	trial_begin(&t, 300 * MIB, 0);
 	lead(&t);
-	t.u.psi_mem.some_usec += 9 * MS;
+	t.u.psi_mem_usec += 9 * MS;
 	for (int i = 0; i < 3; i++) {
 		struct mem_step s = pass(&t);
 

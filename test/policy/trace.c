@@ -16,10 +16,10 @@ const struct trace_field trace_fields[] = {
 	FIELD("anon", stat.anon, USAGE_MEM_STAT),
 	FIELD("file", stat.file, USAGE_MEM_STAT),
 	FIELD("inactive", stat.inactive_file, USAGE_MEM_STAT),
-	FIELD("refault", stat.refault_file, USAGE_MEM_STAT),
+	FIELD("refault", stat.refaults, USAGE_MEM_STAT),
 	FIELD("max", events.max, USAGE_MEM_EVENTS),
 	FIELD("oom_kill", events.oom_kill, USAGE_MEM_EVENTS),
-	FIELD("stall", psi_mem.some_usec, USAGE_PSI_MEM),
+	FIELD("stall", psi_mem_usec, USAGE_PSI_MEM),
 };
 
 size_t trace_field_count(void)
