@@ -3,7 +3,7 @@
  *
  *  - r = throttled periods / all periods since the last write of the limit, at most a second back
  *  - Raise, when r > 6 %: to limit x (1 + r - 6 %), at most limit x step_max and evidence x
- *    evidence_permille; from the second raise on also at most 1.9 x the average use since
+ *    evidence_permille; from the second raise on also at most 1.3 to 1.8 x the average use since
  *    throttling began, as a queue that built up under the old limit throttles at limits above the
  *    demand, too.
  *  - Raise within the period, where the kernel reports that the quota is used: to what was used in

@@ -78,9 +78,13 @@ TEST(window)
 	u = counters(300 * MS, 3, 3);
 	CHECK_EQ(cpu_window_rates(&c, &u, 4000, now + 300 * MS, &r), 0);
 	CHECK_EQ(r.throttle_ppm, 1000000);
-	/* The limit is written here: three throttled periods belong to the old one. */
+	/* The limit is written here: three throttled periods belong to the old one. What uses all
+	 * of the next is throttled in it, unless it had run free before. */
 	cpu_window_restart(&c, &u, now + 300 * MS);
 	u = counters(400 * MS, 4, 3);
+	CHECK_EQ(cpu_window_rates(&c, &u, 4000, now + 400 * MS, &r), 0);
+	CHECK_EQ(r.throttle_ppm, 1000000);
+	c.burst_at = c.write_at;
 	CHECK_EQ(cpu_window_rates(&c, &u, 4000, now + 400 * MS, &r), 0);
 	CHECK_EQ(r.throttle_ppm, 0);
 	CHECK_EQ(r.periods, 1);

@@ -99,9 +99,9 @@ static struct outcome step_to(const struct jump *j, bool idle, usec_t phase,
 }
 
 /*
- * 250 ms to the first raise, 2 s to 80 % of the demand, twice the demand at most on average over
- * the phases, also where what is late queues up over many threads; the worst is the one in which
- * passes and periods end at the same instant. The review after 10 s adds nothing to that.
+ * 250 ms to the first raise, 1.5 s to 80 % of the demand, 1.6 times the demand at most on average
+ * over the phases, also where what is late queues up over many threads; the worst is the one in
+ * which passes and periods end at the same instant. The review after 10 s adds nothing to that.
  */
 static void test_steps(void)
 {
@@ -121,14 +121,11 @@ static void test_steps(void)
 					step_to(&jumps[i], idle, phase * 10 * MS, rig_tick);
 
 				CHECK(o.first > 0 && o.first <= 250 * MS);
-				CHECK(o.reach > 0 && o.reach <= 2 * USEC_PER_SEC);
-				if (o.overshoot > 2200)
-					fprintf(stderr, "jump %zu idle %d phase %lu over %lu\n", i,
-						idle, phase, o.overshoot);
-				CHECK(o.overshoot <= 2200);
+				CHECK(o.reach > 0 && o.reach <= USEC_PER_SEC * 3 / 2);
+				CHECK(o.overshoot <= 1900);
 				overshoot += o.overshoot;
 			}
-			CHECK(overshoot <= 20000);
+			CHECK(overshoot <= 16000);
 		}
 	}
 }
@@ -305,10 +302,10 @@ static void test_temper(void)
 	struct cpu_rates r = {.demand_milli = 3000, .throttled = 4, .throttle_ppm = 400000};
 
 	cpu_temper_demand(&c, &tuning_default.history, &goal, &r);
-	CHECK_EQ(r.demand_milli, 1900); /* with its margin what a raise may be */
-	r.demand_milli = 1800;
+	CHECK_EQ(r.demand_milli, 1800); /* with its margin what a raise may be */
+	r.demand_milli = 1700;
 	cpu_temper_demand(&c, &tuning_default.history, &goal, &r);
-	CHECK_EQ(r.demand_milli, 1800);
+	CHECK_EQ(r.demand_milli, 1700);
 	r = (struct cpu_rates){.demand_milli = 3000};
 	cpu_temper_demand(&c, &tuning_default.history, &goal, &r);
 	CHECK_EQ(r.demand_milli, 3000);
