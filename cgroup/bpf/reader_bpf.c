@@ -3,6 +3,7 @@
 #include "cgroup/bpf/kernel/scan.h"
 #include "cgroup/bpf/load_child.h"
 #include "cgroup/bpf/scan_record.h"
+#include "scan_acquire.skel.h"
 #include "scan_cgroup.skel.h"
 #include "scan_css.skel.h"
 #include "scan_first.skel.h"
@@ -39,9 +40,12 @@ struct cg_scan {
 /* Newest first; one that the kernel refuses is followed by the next. */
 static const struct build {
 	const char *name;
-	const char *imports[2]; /* functions of the kernel */
+	const char *imports[3]; /* functions of the kernel */
 	const void *(*elf)(size_t *ret_bytes);
 } builds[] = {
+	{"for 7.0",
+	 {"css_rstat_flush", "bpf_rdonly_cast", "bpf_get_mem_cgroup"},
+	 scan_acquire__elf_bytes},
 	{"for 6.16", {"css_rstat_flush", "bpf_rdonly_cast"}, scan_css__elf_bytes},
 	{"for 6.2", {"cgroup_rstat_flush", "bpf_rdonly_cast"}, scan_cgroup__elf_bytes},
 	{"for 6.1", {"cgroup_rstat_flush"}, scan_first__elf_bytes},

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* One walk over all cgroups below a root: for each that is in `slots`, one record. Counts and
- * copies, nothing else; and a message when one of them is throttled. Built thrice, because a
- * function that a kernel lacks cannot be imported: SCAN_FLUSH_CSS: statistics are flushed by
- * controller (6.16 and later), else a cgroup as a whole; SCAN_CAST: pointers can be given a type
- * and then be followed by plain loads (6.2 and later), else each load is a call of a helper.
+ * copies, nothing else; and a message when one of them is throttled. Built four times, because a
+ * function that a kernel lacks cannot be imported (a weak one is looked for in modules, which takes
+ * CAP_SYS_ADMIN): SCAN_FLUSH_CSS: statistics are flushed by controller (6.16 and later), else a
+ * cgroup as a whole; SCAN_ACQUIRE: one that was acquired (7.0 and later); SCAN_CAST: pointers can
+ * be given a type and then be followed by plain loads (6.2 and later), else each load is a call of
+ * a helper.
  *
  * The walk holds cgroup_mutex, so no cgroup and no controller goes away under it. */
 #include "cgroup/bpf/kernel/scan.h"
@@ -60,34 +62,41 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 
 #ifdef SCAN_FLUSH_CSS
 extern void css_rstat_flush(struct cgroup_subsys_state *css) __ksym;
+#ifdef SCAN_ACQUIRE
+extern struct mem_cgroup *bpf_get_mem_cgroup(struct cgroup_subsys_state *css) __ksym;
+extern void bpf_put_mem_cgroup(struct mem_cgroup *memcg) __ksym;
+
+static __always_inline void flush_memory(struct cgroup *root)
+{
+	struct mem_cgroup *memory = bpf_get_mem_cgroup(&root->self);
+
+	if (memory == NULL)
+		return;
+	css_rstat_flush(&memory->css);
+	bpf_put_mem_cgroup(memory);
+}
+#else
 extern void bpf_rcu_read_lock(void) __ksym;
 extern void bpf_rcu_read_unlock(void) __ksym;
-extern struct mem_cgroup *bpf_get_mem_cgroup(struct cgroup_subsys_state *css) __ksym __weak;
-extern void bpf_put_mem_cgroup(struct mem_cgroup *memcg) __ksym __weak;
 
-static __always_inline void flush(struct cgroup *root)
+static __always_inline void flush_memory(struct cgroup *root)
 {
 	struct cgroup_subsys_state *memory;
-	struct mem_cgroup *memcg;
 
-	css_rstat_flush(&root->self);
-	if (!(control.want & SCAN_MEM_STAT))
-		return;
-	/* 7.0 and later: only a controller that was acquired can be flushed. */
-	if (bpf_get_mem_cgroup) {
-		memcg = bpf_get_mem_cgroup(&root->self);
-		if (memcg == NULL)
-			return;
-		css_rstat_flush(&memcg->css);
-		bpf_put_mem_cgroup(memcg);
-		return;
-	}
 	/* cgroup_mutex keeps it; the verifier lets only a pointer read under RCU through. */
 	bpf_rcu_read_lock();
 	memory = CSS(root, memory_cgrp_id);
 	bpf_rcu_read_unlock();
 	if (memory != NULL)
 		css_rstat_flush(memory);
+}
+#endif
+
+static __always_inline void flush(struct cgroup *root)
+{
+	css_rstat_flush(&root->self);
+	if (control.want & SCAN_MEM_STAT)
+		flush_memory(root);
 }
 #else
 extern void cgroup_rstat_flush(struct cgroup *cgrp) __ksym;
