@@ -40,31 +40,23 @@ static int unit_conn_start(const char *path, bool direct, sd_bus **ret)
 {
 	OWN(sd_bus_unrefp) sd_bus *bus = NULL;
 	OWN(unit_drop_fd) int fd = -1;
-	int r;
+	int r = connect_unix(path, &fd);
 
-	r = connect_unix(path, &fd);
-	if (r < 0)
-		return r;
-	if (direct) {
+	if (r >= 0 && direct)
 		r = check_peer(fd);
-		if (r < 0)
-			return r;
-	}
-	r = sd_bus_new(&bus);
-	if (r < 0)
-		return r;
-	r = sd_bus_set_fd(bus, fd, fd);
+	if (r >= 0)
+		r = sd_bus_new(&bus);
+	if (r >= 0)
+		r = sd_bus_set_fd(bus, fd, fd);
 	if (r < 0)
 		return r;
 	fd = -1; /* the bus closes it from here on */
 	r = sd_bus_set_bus_client(bus, !direct);
-	if (r < 0)
-		return r;
-	r = sd_bus_start(bus);
-	if (r < 0)
-		return r;
-	*ret = STEAL(bus);
-	return 0;
+	if (r >= 0)
+		r = sd_bus_start(bus);
+	if (r >= 0)
+		*ret = STEAL(bus);
+	return MIN(r, 0);
 }
 
 int unit_conn_open(const struct unit_address *at, sd_bus **ret, bool *ret_direct)

@@ -247,20 +247,6 @@ int scan_document(const char *text, size_t len, struct span *ret, struct scan_er
 	return run(&s, ret, err);
 }
 
-/* Checks one value and has each object fieldsV1 of managedFields, half of a pod, cut. -EBADMSG;
- * -E2BIG: too many values. */
-static int scan_slim(char *text, size_t len, scan_cut_fn *cut, struct scan_error *err)
-{
-	struct scan s = {.start = text, .p = text, .end = text + len, .writable = text, .cut = cut};
-	struct span all;
-	int r = run(&s, &all, err);
-
-	if (r < 0 || s.values <= SCAN_VALUES_MAX)
-		return r;
-	*err = (struct scan_error){"too many values", len};
-	return -E2BIG;
-}
-
 /* The scanner at a place of a container, which may have no end. */
 static struct scan scan_at(const struct span *whole, const char *at)
 {
@@ -333,7 +319,37 @@ int json_parse(const char *text, size_t len, cJSON **ret, struct scan_error *err
 
 int json_parse_slim(char *text, size_t len, scan_cut_fn *cut, cJSON **ret, struct scan_error *err)
 {
-	int r = scan_slim(text, len, cut, err);
+	struct scan s = {.start = text, .p = text, .end = text + len, .writable = text, .cut = cut};
+	struct span all;
+	int r = run(&s, &all, err);
 
-	return r < 0 ? r : build(text, len, ret);
+	if (r < 0)
+		return r;
+	if (s.values <= SCAN_VALUES_MAX)
+		return build(text, len, ret);
+	*err = (struct scan_error){"too many values", len};
+	return -E2BIG;
+}
+
+void view_put(struct view_json *o, const char *key, cJSON *item)
+{
+	bool put = key != NULL ? cJSON_AddItemToObject(o->json, key, item)
+			       : cJSON_AddItemToArray(o->json, item);
+
+	if (put)
+		return;
+	cJSON_Delete(item);
+	o->failed = true;
+}
+
+cJSON *view_end(struct view_json *o)
+{
+	if (o->failed)
+		cJSON_Delete(STEAL(o->json));
+	return o->json;
+}
+
+cJSON *view_text(const char *text)
+{
+	return text != NULL ? cJSON_CreateString(text) : cJSON_CreateNull();
 }

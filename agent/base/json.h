@@ -53,3 +53,15 @@ int json_parse(const char *text, size_t len, cJSON **ret, struct scan_error *err
 /* The same of an object of the API server, each object fieldsV1 of its managedFields, half of a
  * pod, cut: it changes the text. -E2BIG: too many values. */
 int json_parse_slim(char *text, size_t len, scan_cut_fn *cut, cJSON **ret, struct scan_error *err);
+
+/* An object or array that is filled; json NULL, as any item: memory is short. */
+struct view_json {
+	cJSON *json;
+	bool failed;
+};
+
+/* Takes item over. key NULL: into an array. */
+void view_put(struct view_json *o, const char *key, cJSON *item);
+/* Owned by the caller; NULL when memory was short at any step. */
+cJSON *view_end(struct view_json *o);
+cJSON *view_text(const char *text); /* NULL: null */

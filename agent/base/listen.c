@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -11,14 +12,10 @@
 static int parse_port(const char *text, in_port_t *ret)
 {
 	size_t n = strspn(text, "0123456789");
-	unsigned port = 0;
+	unsigned long port = strtoul(text, NULL, 10);
 
 	if (n == 0 || text[n] != '\0' || (n > 1 && text[0] == '0'))
 		return -EINVAL;
-	if (n > 5)
-		return -ERANGE;
-	for (size_t i = 0; i < n; i++)
-		port = port * 10 + (unsigned)(text[i] - '0');
 	if (port == 0 || port > UINT16_MAX)
 		return -ERANGE;
 	*ret = htons((uint16_t)port);

@@ -5,6 +5,7 @@
 #include "agent/base/file.h"
 #include "agent/base/json.h"
 #include "agent/config/config_table.h"
+#include "policy/base/text.h"
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -205,11 +206,12 @@ static int load_value(const struct loader *l, const struct node *n, const struct
 
 static const char *rule_keys(char *buf, size_t size, bool with_match)
 {
-	size_t n = (size_t)snprintf(buf, size, "%s", with_match ? MATCH : "");
+	struct text t = text_over(buf, size);
 
-	for (size_t i = 0; i < config_rule_key_count && n < size; i++)
-		n += (size_t)snprintf(buf + n, size - n, "%s%s", n > 0 ? ", " : "",
-				      config_rule_keys[i].path);
+	if (with_match)
+		text_join(&t, MATCH);
+	for (size_t i = 0; i < config_rule_key_count; i++)
+		text_join(&t, config_rule_keys[i].path);
 	return buf;
 }
 
@@ -569,33 +571,33 @@ static int load_pods(const struct loader *l, const struct node *list, struct con
 /* The keys of a section, the words after "allowed:"; "": there is no such section. */
 static const char *section_keys(const char *section, char *buf, size_t size)
 {
-	size_t prefix = strlen(section), n = 0;
+	size_t prefix = strlen(section);
+	struct text t = text_over(buf, size);
 
-	buf[0] = '\0';
-	for (size_t i = 0; i < config_key_count && n < size; i++) {
+	for (size_t i = 0; i < config_key_count; i++) {
 		const char *path = config_keys[i].path;
 
 		if (strncmp(path, section, prefix) == 0 && path[prefix] == '.')
-			n += (size_t)snprintf(buf + n, size - n, "%s%s", n > 0 ? ", " : "",
-					      path + prefix + 1);
+			text_join(&t, path + prefix + 1);
 	}
 	return buf;
 }
 
 static const char *sections(char *buf, size_t size)
 {
-	size_t n = (size_t)snprintf(buf, size, "apiVersion, kind");
+	struct text t = text_over(buf, size);
 
-	for (size_t i = 0; i < config_key_count && n < size; i++) {
+	text_join(&t, "apiVersion, kind");
+	for (size_t i = 0; i < config_key_count; i++) {
 		const char *path = config_keys[i].path;
-		int length = (int)strcspn(path, ".");
+		size_t length = strcspn(path, ".");
 
-		if (i == 0 || strncmp(path, config_keys[i - 1].path, (size_t)length + 1) != 0)
-			n += (size_t)snprintf(buf + n, size - n, ", %.*s", length, path);
+		if (i > 0 && strncmp(path, config_keys[i - 1].path, length + 1) == 0)
+			continue;
+		text_join(&t, "");
+		text_add(&t, path, length);
 	}
-	if (n < size)
-		snprintf(buf + n, size - n,
-			 ", " SECTION_DEFAULTS ", " SECTION_UNITS ", " SECTION_PODS);
+	text_join(&t, SECTION_DEFAULTS ", " SECTION_UNITS ", " SECTION_PODS);
 	return buf;
 }
 
@@ -858,103 +860,90 @@ bool config_cluster_wanted(const struct config_kubernetes *k)
 
 /* --- the dump --- */
 
-/* A new object at the end of a list; NULL: no memory. */
-static cJSON *add_map(cJSON *list)
+/* The rows of one section, from the i-th on; moves i behind them. */
+static cJSON *section_json(const struct config *c, size_t *i)
 {
-	cJSON *map = cJSON_CreateObject();
+	const char *first = config_keys[*i].path;
+	size_t length = strcspn(first, ".") + 1;
+	struct view_json o = {.json = cJSON_CreateObject()};
+	char text[PATH_MAX];
 
-	if (cJSON_AddItemToArray(list, map))
-		return map;
-	cJSON_Delete(map);
-	return NULL;
+	for (; *i < config_key_count && strncmp(config_keys[*i].path, first, length) == 0; ++*i) {
+		config_value_text(&config_keys[*i], c, text, sizeof text);
+		/* A path that is not set has no text of its own. */
+		if (text[0] != '\0')
+			view_put(&o, config_keys[*i].path + length, view_text(text));
+	}
+	return view_end(&o);
 }
 
-static bool add_text(cJSON *to, const char *name, const char *text)
-{
-	return cJSON_AddStringToObject(to, name, text) != NULL;
-}
-
-/* The row's value under its name in its section, which is made when it is the first. */
-static bool add_row(cJSON *root, const struct config_key *k, const struct config *c)
-{
-	char text[PATH_MAX], section[CONFIG_VALUE_TEXT];
-	const char *name = strchr(k->path, '.') + 1;
-	cJSON *map;
-
-	snprintf(section, sizeof section, "%.*s", (int)(name - 1 - k->path), k->path);
-	map = cJSON_GetObjectItemCaseSensitive(root, section);
-	if (map == NULL)
-		map = cJSON_AddObjectToObject(root, section);
-	config_value_text(k, c, text, sizeof text);
-	/* A path that is not set has no text of its own. */
-	return map != NULL && (text[0] == '\0' || add_text(map, name, text));
-}
-
-static bool add_rule(cJSON *to, const struct policy_rule *rule)
+static void put_rule(struct view_json *o, const struct policy_rule *rule)
 {
 	char text[CONFIG_VALUE_TEXT];
-	bool ok = true;
 
-	for (size_t i = 0; i < config_rule_key_count && ok; i++) {
-		const struct config_key *k = &config_rule_keys[i];
-
-		ok = add_text(to, k->path, config_value_text(k, rule, text, sizeof text));
-	}
-	return ok;
+	for (size_t i = 0; i < config_rule_key_count; i++)
+		view_put(o, config_rule_keys[i].path,
+			 view_text(
+				 config_value_text(&config_rule_keys[i], rule, text, sizeof text)));
 }
 
 /* Nothing for an empty list, which would not load. */
-static bool add_words(cJSON *to, const char *name, const struct config_words *w)
+static void put_words(struct view_json *o, const char *name, const struct config_words *w)
 {
-	cJSON *list;
-
-	if (w->count == 0)
-		return true;
-	list = cJSON_CreateStringArray((const char *const *)w->item, (int)w->count);
-	if (cJSON_AddItemToObject(to, name, list))
-		return true;
-	cJSON_Delete(list);
-	return false;
+	if (w->count > 0)
+		view_put(o, name,
+			 cJSON_CreateStringArray((const char *const *)w->item, (int)w->count));
 }
 
-static bool add_pod_rule(cJSON *map, const struct config_pod_rule *p)
+static cJSON *unit_json(const struct config_unit *u)
 {
-	cJSON *match = cJSON_AddObjectToObject(map, MATCH);
-	bool ok = match != NULL && add_words(match, "namespace", &p->namespaces) &&
-		  add_words(match, "labels", &p->labels) && add_words(match, "owner", &p->owners);
+	struct view_json o = {.json = cJSON_CreateObject()};
 
-	for (size_t i = 0; ok && i < p->key_count; i++)
-		ok = add_text(map, p->keys[i].key, p->keys[i].value);
-	return ok;
+	put_words(&o, MATCH, &u->match);
+	put_rule(&o, &u->rule);
+	return view_end(&o);
 }
 
-static bool add_all(cJSON *root, const struct config *c)
+static cJSON *pod_rule_json(const struct config_pod_rule *p)
 {
-	bool ok = add_text(root, "apiVersion", CONFIG_API_VERSION) &&
-		  add_text(root, "kind", CONFIG_KIND);
-	cJSON *list;
+	struct view_json o = {.json = cJSON_CreateObject()};
+	struct view_json match = {.json = cJSON_CreateObject()};
 
-	for (size_t i = 0; i < config_key_count && ok; i++)
-		ok = add_row(root, &config_keys[i], c);
-	ok = ok && add_rule(cJSON_AddObjectToObject(root, SECTION_DEFAULTS), &c->defaults);
-	list = cJSON_AddArrayToObject(root, SECTION_UNITS);
-	ok = ok && list != NULL;
-	for (size_t i = 0; i < c->unit_count && ok; i++) {
-		cJSON *map = add_map(list);
-
-		ok = map != NULL && add_words(map, MATCH, &c->units[i].match) &&
-		     add_rule(map, &c->units[i].rule);
-	}
-	/* Left out where there are none: earlier versions do not know the section. */
-	list = c->pod_rule_count > 0 ? cJSON_AddArrayToObject(root, SECTION_PODS) : NULL;
-	for (size_t i = 0; i < c->pod_rule_count && ok; i++)
-		ok = add_pod_rule(add_map(list), &c->pods[i]);
-	return ok;
+	put_words(&match, "namespace", &p->namespaces);
+	put_words(&match, "labels", &p->labels);
+	put_words(&match, "owner", &p->owners);
+	view_put(&o, MATCH, view_end(&match));
+	for (size_t i = 0; i < p->key_count; i++)
+		view_put(&o, p->keys[i].key, view_text(p->keys[i].value));
+	return view_end(&o);
 }
 
 cJSON *config_dump_json(const struct config *c)
 {
-	OWN(drop_json) cJSON *root = cJSON_CreateObject();
+	struct view_json root = {.json = cJSON_CreateObject()};
+	struct view_json defaults = {.json = cJSON_CreateObject()};
+	struct view_json units = {.json = cJSON_CreateArray()};
+	struct view_json pods = {.json = cJSON_CreateArray()};
+	char section[CONFIG_VALUE_TEXT];
 
-	return add_all(root, c) ? STEAL(root) : NULL;
+	view_put(&root, "apiVersion", view_text(CONFIG_API_VERSION));
+	view_put(&root, "kind", view_text(CONFIG_KIND));
+	for (size_t i = 0; i < config_key_count;) {
+		const char *path = config_keys[i].path;
+
+		snprintf(section, sizeof section, "%.*s", (int)strcspn(path, "."), path);
+		view_put(&root, section, section_json(c, &i));
+	}
+	put_rule(&defaults, &c->defaults);
+	view_put(&root, SECTION_DEFAULTS, view_end(&defaults));
+	for (size_t i = 0; i < c->unit_count; i++)
+		view_put(&units, NULL, unit_json(&c->units[i]));
+	view_put(&root, SECTION_UNITS, view_end(&units));
+	for (size_t i = 0; i < c->pod_rule_count; i++)
+		view_put(&pods, NULL, pod_rule_json(&c->pods[i]));
+	/* Left out where there are none: earlier versions do not know the section. */
+	if (c->pod_rule_count > 0)
+		view_put(&root, SECTION_PODS, STEAL(pods.json));
+	cJSON_Delete(pods.json);
+	return view_end(&root);
 }

@@ -5,6 +5,7 @@
 #include "agent/base/listen.h"
 #include "cgroup/kubepods.h"
 #include "policy/base/quantity.h"
+#include "policy/base/text.h"
 #include "policy/history/histogram.h"
 #include <ctype.h>
 #include <errno.h>
@@ -38,28 +39,21 @@ static const char *const log_formats[] = {"logfmt", "json", NULL};
 
 /* clang-format off */
 /* key, type, member, smallest, largest, default, meaning */
+#define KEY(key, type_, of, member, doc_, ...)                                                     \
+	{.path = key, .type = type_, .offset = offsetof(of, member), .doc = doc_, __VA_ARGS__}
 #define ROW(key, type_, member, low, high, default_, doc_)                                         \
-	{                                                                                          \
-		.path = key, .type = type_, .offset = offsetof(struct config, member), .min = low, \
-		.max = high, .fallback = default_, .doc = doc_                                     \
-	}
-#define CHOICE(key, member, list, default_, doc_)                                                  \
-	{                                                                                          \
-		.path = key, .type = CONFIG_CHOICE, .offset = offsetof(struct config, member),     \
-		.max = ARRAY_SIZE(list) - 2, .fallback = default_, .names = list, .doc = doc_      \
-	}
+	KEY(key, type_, struct config, member, doc_, .min = low, .max = high, .fallback = default_)
 /* The same, read at the start only. */
 #define FIXED(key, type_, member, low, high, default_, doc_)                                       \
-	{                                                                                          \
-		.path = key, .type = type_, .offset = offsetof(struct config, member), .min = low, \
-		.max = high, .fallback = default_, .at_start = true, .doc = doc_                   \
-	}
+	KEY(key, type_, struct config, member, doc_, .min = low, .max = high, .fallback = default_, \
+	    .at_start = true)
+#define CHOICE(key, member, list, default_, doc_, ...)                                             \
+	KEY(key, CONFIG_CHOICE, struct config, member, doc_, .max = ARRAY_SIZE(list) - 2,          \
+	    .fallback = default_, .names = list, ##__VA_ARGS__)
 /* A path or a name: the longest, and the default in words. All are read at the start only. */
 #define WHERE(key, type_, member, high, words, doc_)                                               \
-	{                                                                                          \
-		.path = key, .type = type_, .offset = offsetof(struct config, member), .min = 1,   \
-		.max = high, .builtin = words, .at_start = true, .doc = doc_                       \
-	}
+	KEY(key, type_, struct config, member, doc_, .min = 1, .max = high, .builtin = words,      \
+	    .at_start = true)
 
 const struct config_key config_keys[] = {
 	ROW("clocks.reflexInterval", CONFIG_DURATION, clocks.reflex_usec, 10 * MS, MINUTE, "100ms",
@@ -109,21 +103,17 @@ const struct config_key config_keys[] = {
 	FIXED("prometheus.step", CONFIG_DURATION, prometheus.step_usec, MINUTE, HOUR, "5m",
 	    "Between two samples"),
 
-	{.path = "cgroup.reader", .type = CONFIG_CHOICE,
-	 .offset = offsetof(struct config, cgroup.reader), .max = ARRAY_SIZE(readers) - 2,
-	 .fallback = "auto", .names = readers, .at_start = true,
-	 .doc = "`auto`: BPF where kernel and capabilities allow it, else files (`text`); "
-	    "`bpf`: as `auto`, but a failure is an error in the journal"},
+	CHOICE("cgroup.reader", cgroup.reader, readers, "auto",
+	    "`auto`: BPF where kernel and capabilities allow it, else files (`text`); "
+	    "`bpf`: as `auto`, but a failure is an error in the journal", .at_start = true),
 	FIXED("bpf.throttleEvents", CONFIG_BOOL, cgroup.throttle_events, 0, 1, "true",
 	    "Where BPF loads: throttling is answered within its period, not at the next reflex pass"),
 
 	WHERE("http.listen", CONFIG_LISTEN, http.listen, 64, "none",
 	    "Serves `/metrics`, `/livez` and `/readyz`"),
 
-	{.path = "kubernetes.enabled", .type = CONFIG_CHOICE,
-	 .offset = offsetof(struct config, kubernetes.enabled), .max = ARRAY_SIZE(switches) - 2,
-	 .fallback = "auto", .names = switches, .at_start = true,
-	 .doc = "Sizes pods of this node; `auto`: in a pod, or with `kubernetes.kubeconfig`"},
+	CHOICE("kubernetes.enabled", kubernetes.enabled, switches, "auto",
+	    "Sizes pods of this node; `auto`: in a pod, or with `kubernetes.kubeconfig`", .at_start = true),
 	WHERE("kubernetes.kubeconfig", CONFIG_FILE, kubernetes.kubeconfig, PATH_MAX - 64,
 	      "the pod's service account",
 	    "Reaches the API server from outside a pod: a file, or a list as `$KUBECONFIG`, merged as kubectl does; `server` has a scheme"),
@@ -417,21 +407,17 @@ const struct config_key config_keys[] = {
 };
 const size_t config_key_count = ARRAY_SIZE(config_keys);
 
-#define RULE(key, type_, member, low, high, default_, doc_)                                       \
-	{                                                                                          \
-		.path = key, .type = type_, .offset = offsetof(struct policy_rule, member),        \
-		.min = low, .max = high,   .fallback = default_, .doc = doc_                        \
-	}
+#define RULE(key, type_, member, low, high, default_, doc_, ...)                                   \
+	KEY(key, type_, struct policy_rule, member, doc_, .min = low, .max = high,                 \
+	    .fallback = default_, ##__VA_ARGS__)
 
 const struct config_key config_rule_keys[] = {
-	{.path = "mode", .type = CONFIG_CHOICE, .offset = offsetof(struct policy_rule, mode),
-	 .max = MODE_COUNT - 1, .fallback = "Auto", .names = mode_names,
-	 .doc = "`Off`: computes and shows only; `Initial`: sizes once at the start; `Auto`: "
-	    "keeps sizing"},
-	{.path = "goal", .type = CONFIG_CHOICE, .offset = offsetof(struct policy_rule, goal),
-	 .max = GOAL_COUNT - 1, .fallback = "balanced", .names = goal_names,
-	 .doc = "Throttled periods that a CPU limit may cause: `savings` 2 %, `balanced` "
-	    "`cpu.throttleTarget`, `latency` 0.01 %"},
+	RULE("mode", CONFIG_CHOICE, mode, 0, MODE_COUNT - 1, "Auto",
+	    "`Off`: computes and shows only; `Initial`: sizes once at the start; `Auto`: "
+	    "keeps sizing", .names = mode_names),
+	RULE("goal", CONFIG_CHOICE, goal, 0, GOAL_COUNT - 1, "balanced",
+	    "Throttled periods that a CPU limit may cause: `savings` 2 %, `balanced` "
+	    "`cpu.throttleTarget`, `latency` 0.01 %", .names = goal_names),
 	RULE("priority", CONFIG_COUNT, priority, 0, 1000000000, "0",
 	    "Higher ones get memory of a full node first, as with pods"),
 	RULE("resources", CONFIG_RESOURCES, resources, 1, RESOURCES_BOTH, "cpu,memory",
@@ -564,16 +550,10 @@ static const char *format_permille(uint64_t value, char *buf, size_t size)
 static int parse_count(const char *text, uint64_t *ret)
 {
 	size_t n = strspn(text, "0123456789");
-	uint64_t value = 0;
 
 	if (n == 0 || text[n] != '\0' || (n > 1 && text[0] == '0'))
 		return -EINVAL;
-	if (n > 18)
-		return -ERANGE;
-	for (size_t i = 0; i < n; i++)
-		value = value * 10 + (uint64_t)(text[i] - '0');
-	*ret = value;
-	return 0;
+	return text_number(text, ret) != NULL ? 0 : -ERANGE;
 }
 
 static const char *format_count(uint64_t value, char *buf, size_t size)
@@ -813,24 +793,17 @@ const char *config_value_text(const struct config_key *k, const void *base, char
 	return buf;
 }
 
-static const char *allowed_names(const struct config_key *k, char *buf, size_t size)
-{
-	size_t n = 0;
-
-	buf[0] = '\0';
-	for (size_t i = 0; k->names[i] != NULL && n < size; i++)
-		n += (size_t)snprintf(buf + n, size - n, "%s%s", i > 0 ? ", " : "", k->names[i]);
-	return buf;
-}
-
 const char *config_value_allowed(const struct config_key *k, char *buf, size_t size)
 {
 	const struct value_type *t = &types[k->type];
+	struct text text = text_over(buf, size);
 	char low[CONFIG_VALUE_TEXT], high[CONFIG_VALUE_TEXT];
 
-	if (k->type == CONFIG_CHOICE)
-		return allowed_names(k, buf, size);
-	if (k->type == CONFIG_BOOL || k->type == CONFIG_RESOURCES || k->type == CONFIG_LISTEN) {
+	if (k->type == CONFIG_CHOICE) {
+		for (size_t i = 0; k->names[i] != NULL; i++)
+			text_join(&text, k->names[i]);
+	} else if (k->type == CONFIG_BOOL || k->type == CONFIG_RESOURCES ||
+		   k->type == CONFIG_LISTEN) {
 		snprintf(buf, size, "%s", t->what);
 	} else if (t->width == 0) {
 		snprintf(buf, size, "%s of at most %llu bytes", t->what,
@@ -861,9 +834,8 @@ const char *config_keep_restart_only(struct config *fresh, struct config *old, c
 				     size_t size)
 {
 	char one[PATH_MAX], other[PATH_MAX];
-	size_t n = 0;
+	struct text t = text_over(buf, size);
 
-	buf[0] = '\0';
 	for (size_t i = 0; i < config_key_count; i++) {
 		const struct config_key *k = &config_keys[i];
 
@@ -871,9 +843,8 @@ const char *config_keep_restart_only(struct config *fresh, struct config *old, c
 			continue;
 		config_value_text(k, fresh, one, sizeof one);
 		config_value_text(k, old, other, sizeof other);
-		if (strcmp(one, other) != 0 && n < size)
-			n += (size_t)snprintf(buf + n, size - n, "%s%s", n > 0 ? ", " : "",
-					      k->path);
+		if (strcmp(one, other) != 0)
+			text_join(&t, k->path);
 		config_value_swap(k, fresh, old);
 	}
 	return buf;

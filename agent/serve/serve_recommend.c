@@ -54,30 +54,30 @@ static struct known known_of(const struct serve *s, const struct kube_pod *p, co
 	return kin_of(s, p, container);
 }
 
-static bool add_amount(cJSON *o, const char *key, uint64_t amount)
-{
-	return cJSON_AddNumberToObject(o, key, (double)amount) != NULL;
-}
+#define AMOUNT(number) cJSON_CreateNumber((double)(number))
 
 /* Requests follow the target; a limit stays absent where there is none. */
-static bool add_resource(cJSON *container, const struct kube_container *c, const struct known *k,
-			 enum resource r)
+static cJSON *resource_json(const struct kube_container *c, const struct known *k, enum resource r)
 {
 	const struct range_of *range = &k->of.resource[r];
-	cJSON *o;
+	struct view_json o = {0};
 
 	if (range->target == 0)
-		return cJSON_AddNullToObject(container, resource_names[r]) != NULL;
-	o = cJSON_AddObjectToObject(container, resource_names[r]);
-	return o != NULL && add_amount(o, "request", range->target) &&
-	       (c->spec.limit[r] == LIMIT_MAX ||
-		add_amount(o, "limit", MAX(range->peak, range->target))) &&
-	       add_amount(o, "lower", range->lower) && add_amount(o, "target", range->target) &&
-	       add_amount(o, "upper", range->upper) && add_amount(o, "peak", range->peak);
+		return cJSON_CreateNull();
+	o.json = cJSON_CreateObject();
+	view_put(&o, "request", AMOUNT(range->target));
+	if (c->spec.limit[r] != LIMIT_MAX)
+		view_put(&o, "limit", AMOUNT(MAX(range->peak, range->target)));
+	view_put(&o, "lower", AMOUNT(range->lower));
+	view_put(&o, "target", AMOUNT(range->target));
+	view_put(&o, "upper", AMOUNT(range->upper));
+	view_put(&o, "peak", AMOUNT(range->peak));
+	return view_end(&o);
 }
 
 /* As list and explain show it; of a pod that is not here what it would be. */
-static bool add_state(cJSON *o, const struct serve *s, const struct kube_pod *p, size_t i)
+static void put_state(struct view_json *o, const struct serve *s, const struct kube_pod *p,
+		      size_t i)
 {
 	struct annotation_error error = {""};
 	char name[RECORD_NAME_MAX];
@@ -93,47 +93,51 @@ static bool add_state(cJSON *o, const struct serve *s, const struct kube_pod *p,
 		reason = pod_described(s->pods, p, i, &error);
 		text = error.text[0] != '\0' ? error.text : state_rows[reason].text;
 	}
-	return cJSON_AddStringToObject(o, "state", unit_state_names[state_rows[reason].state]) &&
-	       cJSON_AddStringToObject(o, "reason", state_rows[reason].name) &&
-	       (text == NULL || cJSON_AddStringToObject(o, "state_reason", text) != NULL);
+	view_put(o, "state", view_text(unit_state_names[state_rows[reason].state]));
+	view_put(o, "reason", view_text(state_rows[reason].name));
+	if (text != NULL)
+		view_put(o, "state_reason", view_text(text));
 }
 
-static bool add_container(cJSON *list, const struct serve *s, const struct kube_pod *p, size_t i,
-			  bool *pending)
+static cJSON *container_json(const struct serve *s, const struct kube_pod *p, size_t i,
+			     bool *pending)
 {
 	const struct kube_container *c = &p->containers[i];
-	cJSON *o = cJSON_CreateObject();
+	struct view_json o = {.json = cJSON_CreateObject()};
 	const uint64_t node[RESOURCE_COUNT] = {s->host->cpu_milli, s->units->memory->read.total};
 	struct known k = known_of(s, p, c->name);
 
 	prior_bound_upper(&k.of, node);
 	*pending |= k.pending;
-	if (!cJSON_AddItemToArray(list, o))
-		return false;
-	return cJSON_AddStringToObject(o, "name", c->name) != NULL && add_state(o, s, p, i) &&
-	       cJSON_AddStringToObject(o, "source", k.source) != NULL &&
-	       add_amount(o, "samples", k.samples) &&
-	       add_amount(o, "confidence_permille", recommendation_confidence(&k.of)) &&
-	       add_resource(o, c, &k, RESOURCE_CPU) && add_resource(o, c, &k, RESOURCE_MEMORY);
+	view_put(&o, "name", view_text(c->name));
+	put_state(&o, s, p, i);
+	view_put(&o, "source", view_text(k.source));
+	view_put(&o, "samples", AMOUNT(k.samples));
+	view_put(&o, "confidence_permille", AMOUNT(recommendation_confidence(&k.of)));
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		view_put(&o, resource_names[r], resource_json(c, &k, r));
+	return view_end(&o);
 }
 
 cJSON *serve_recommend(void *ctx, const char *text, size_t len, char *ret_why, size_t why_size)
 {
 	OWN(drop_kube_pod) struct kube_pod *p = NULL;
-	OWN(drop_json) cJSON *root = cJSON_CreateObject();
-	cJSON *list = cJSON_AddArrayToObject(root, "containers");
+	struct view_json root = {0}, list = {0};
 	struct kube_decode_error err = {.text = ""};
 	int r = kube_decode_described(text, len, &p, &err);
-	bool ok = list != NULL, pending = false;
+	bool pending = false;
 
 	snprintf(ret_why, why_size, "%s", r == -EBADMSG ? err.text : "");
 	if (r < 0)
 		return NULL;
-	ok = ok && cJSON_AddStringToObject(root, "workload", p->workload) != NULL;
-	for (size_t i = 0; ok && i < p->container_count; i++)
+	root.json = cJSON_CreateObject();
+	list.json = cJSON_CreateArray();
+	for (size_t i = 0; i < p->container_count; i++)
 		if (p->containers[i].kind == CONTAINER_APP ||
 		    p->containers[i].kind == CONTAINER_SIDECAR)
-			ok = add_container(list, ctx, p, i, &pending);
-	ok = ok && cJSON_AddBoolToObject(root, "pending", pending) != NULL;
-	return ok ? STEAL(root) : NULL;
+			view_put(&list, NULL, container_json(ctx, p, i, &pending));
+	view_put(&root, "containers", view_end(&list));
+	view_put(&root, "workload", view_text(p->workload));
+	view_put(&root, "pending", cJSON_CreateBool(pending));
+	return view_end(&root);
 }

@@ -294,17 +294,14 @@ static bool take(struct rest *r, const char *text)
 
 static bool take_number(struct rest *r, const char *before, uint64_t *ret)
 {
-	const char *from;
-	uint64_t v = 0;
+	const char *end;
 
 	if (!take(r, before))
 		return false;
-	for (from = r->at; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++)
-		if (__builtin_mul_overflow(v, 10u, &v) ||
-		    __builtin_add_overflow(v, (unsigned)(*r->at - '0'), &v))
-			return false;
-	*ret = v;
-	return r->at > from;
+	/* A blank or the line's end is behind it. */
+	end = text_number(r->at, ret);
+	r->at = end != NULL ? end : r->at;
+	return end != NULL;
 }
 
 static int take_words(struct rest *r, struct line *ret)

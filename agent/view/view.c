@@ -48,11 +48,6 @@ int view_time_parse(const char *text, usec_t *ret)
 	return 0;
 }
 
-cJSON *view_text(const char *text)
-{
-	return text != NULL ? cJSON_CreateString(text) : cJSON_CreateNull();
-}
-
 cJSON *view_amount(uint64_t amount)
 {
 	if (amount == VIEW_NONE)
@@ -69,24 +64,6 @@ cJSON *view_time(usec_t realtime_usec)
 	if (realtime_usec == 0)
 		return cJSON_CreateNull();
 	return cJSON_CreateString(time_text(realtime_usec, 6, text));
-}
-
-void view_put(struct view_json *o, const char *key, cJSON *item)
-{
-	bool put = key != NULL ? cJSON_AddItemToObject(o->json, key, item)
-			       : cJSON_AddItemToArray(o->json, item);
-
-	if (put)
-		return;
-	cJSON_Delete(item);
-	o->failed = true;
-}
-
-cJSON *view_end(struct view_json *o)
-{
-	if (o->failed)
-		cJSON_Delete(STEAL(o->json));
-	return o->json;
 }
 
 cJSON *view_cluster(const struct cluster_view *v)

@@ -3,8 +3,8 @@
  * Amounts are millicores or bytes; LIMIT_MAX: no limit, VIEW_NONE: not known or not set. */
 #pragma once
 
+#include "agent/base/json.h"
 #include "policy/types/reason.h"
-#include <cjson/cJSON.h>
 
 #define VIEW_NONE (UINT64_MAX - 1)
 
@@ -56,18 +56,6 @@ struct report_view {
 /* What the control API is written with. The keys are a contract (docs/control-api.md): a test
  * compares the documentation with the answers. */
 
-/* An object or array that is filled; json NULL, as any item: memory is short. */
-struct view_json {
-	cJSON *json;
-	bool failed;
-};
-
-/* Takes item over. key NULL: into an array. */
-void view_put(struct view_json *o, const char *key, cJSON *item);
-/* Owned by the caller; NULL when memory was short at any step. */
-cJSON *view_end(struct view_json *o);
-
-cJSON *view_text(const char *text);     /* NULL: null */
 cJSON *view_amount(uint64_t amount);    /* VIEW_NONE: null, LIMIT_MAX: "max" */
 cJSON *view_time(usec_t realtime_usec); /* 0: null, else RFC 3339 in UTC */
 

@@ -40,6 +40,13 @@ static inline void text_add_string(struct text *t, const char *s)
 	text_add(t, s, strlen(s));
 }
 
+/* One more of a list with commas. */
+static inline void text_join(struct text *t, const char *s)
+{
+	text_add_string(t, t->used > 0 ? ", " : "");
+	text_add_string(t, s);
+}
+
 /* Decimal, with zeros in front up to `width` digits. */
 static inline void text_add_number(struct text *t, uint64_t n, size_t width)
 {
