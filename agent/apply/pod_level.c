@@ -2,12 +2,8 @@
 /* The pod's own limits: the sum of its containers' and what the kubelet had put on top (overhead,
  * an init container that needs more). "max" is never replaced by a number, and the limits are never
  * below those in the containers' cgroups. */
-#include "agent/apply/pod_level.h"
-#include "agent/apply/properties.h"
-#include "agent/manage/attach.h"
-#include "agent/manage/drift_state.h"
+#include "agent/apply/apply.h"
 #include "agent/manage/managed.h"
-#include "agent/manage/oom.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/apply/properties.h"
-#include "agent/apply/pod_level.h"
-#include "agent/manage/attach.h"
+#include "agent/apply/apply.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Attaches a unit to a cgroup that appeared: from its files to limits that are held. */
-#include "agent/apply/start.h"
 #include "agent/apply/apply.h"
-#include "agent/apply/properties.h"
-#include "agent/manage/attach.h"
-#include "agent/manage/drift_state.h"
+#include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/spec.h"
-#include "agent/manage/table.h"
 #include "agent/manage/wake.h"
 #include "agent/recorder/recorder.h"
 #include <errno.h>

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Set-up, timers, signals, reload and stop. */
 #include "agent/loop/loop.h"
-#include "agent/apply/properties.h"
-#include "agent/apply/start.h"
+#include "agent/apply/apply.h"
 #include "agent/base/process.h"
 #include "agent/config/config_watch.h"
 #include "agent/drift/drift_events.h"
 #include "agent/loop/tick.h"
+#include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
-#include "agent/manage/table.h"
 #include "agent/pod/cluster.h"
-#include "agent/pod/pod_rollout.h"
 #include "agent/pod/pods.h"
 #include "agent/recorder/recorder.h"
 #include "agent/units/units.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The cgroup of an entry, which comes and goes. */
-#include "agent/manage/attach.h"
-#include "agent/manage/drift_state.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
@@ -10,7 +8,6 @@
 #include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
-#include "agent/manage/table.h"
 #include "agent/manage/wake.h"
 #include "cgroup/kubepods.h"
 #include "cgroup/levels.h"

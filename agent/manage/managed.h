@@ -7,13 +7,17 @@
 #include "agent/metrics/counters.h"
 #include "agent/view/view.h"
 #include "policy/control/control.h"
+#include "policy/laws/drift.h"
 #include "policy/types/reason.h"
 #include "systemd/unit_props.h"
 
 struct config;
-struct host;
-struct pod;
 struct flight_recorder;
+struct host;
+struct kube_container;
+struct pid1;
+struct pod;
+struct usage;
 struct wakeup;
 
 struct managed {
@@ -170,3 +174,110 @@ void unit_fill_absent(const struct managed *m, struct usage *u);
 uint64_t props_milli(const struct unit_props *p);
 /* May it be written to? */
 bool managed_is_controlled(const struct managed *m);
+
+/* --- attach.c: its cgroup, with everything that depends on it: opened, lost, closed */
+/* It was attached to its cgroup; active_enter_usec as in struct arrival. */
+void scope_started(struct managed *m, usec_t active_enter_usec);
+/* The runtime may still be creating its scope: PID 1 must not be called for it
+ * (text_is_container_scope()). True until the API server reports that it runs, or for
+ * UNIT_CREATING_USEC; for a minute where the API server is heard and little memory is in use.
+ * Meanwhile an external write counts as the runtime's, and a restore through PID 1 waits. */
+bool scope_is_creating(const struct managed *m);
+/* Does what the API server says of a container belong to the one in its cgroup? */
+bool scope_is_of(const struct managed *m, const struct kube_container *c);
+/* Does PID 1, which cannot be called, hold the limits of this cgroup of a pod? Its next reload
+ * would write its own, which may be below the use. */
+bool scope_out_of_reach(const struct pid1 *pid1, const char *path);
+
+/* Opens its cgroup, reads its limits, and adds the watches of its files, its reader slot and the
+ * source of its memory.events. -EAGAIN: systemd is still setting it up. -EMFILE: 80 % of
+ * the descriptors are open. On failure it stays closed. */
+int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret);
+/* Its cgroup is there and not ready: the time of the first such try is kept. */
+void managed_attach_tried(struct managed *m);
+/* Its limits are known: it runs. */
+void managed_set_running(struct managed *m);
+/* The cgroup is gone; sizes and history stay for its successor. */
+void managed_lost(struct managed *m);
+/* Until its first sample: keeps its totals, in case that it ends before. */
+void managed_read_totals(struct managed *m);
+/* Closes it, to be attached anew. */
+void managed_detach(struct managed *m);
+/* Closes it and everything that depends on it. */
+void managed_close(struct managed *m);
+/* Looks for the second level of its cgroup (cgroup/levels.h), which may come late. */
+void managed_check_levels(struct managed *m);
+/* A cgroup may have appeared that it can be attached to. */
+void managed_check_again(struct managed *m);
+
+/* --- drift_state.c: what is known of external writes to it */
+/* Its limit files may have been written: they are compared before the wake-up ends. */
+void drift_request_check(struct managed *m);
+/* memory.max was `found` and has been replaced before its writer was known. To be called before
+ * systemd answers a call: after that it stores the new value. */
+void drift_replaced_early(struct managed *m, uint64_t found);
+/* The writer of it is known. */
+void drift_end_early(struct managed *m);
+/* drift_decide() with what is known of the writers of r. */
+enum drift_action drift_decide(struct managed *m, enum resource r, const struct drift_facts *f);
+/* How many external writes of r count now. */
+uint32_t drift_recent(const struct managed *m, enum resource r);
+/* Earlier writes do not count any more. */
+void drift_forget_writer(struct managed *m, enum resource r);
+void drift_forget_writers(struct managed *m);
+
+/* --- oom.c: kills: for whose limit, which limit stood, and the peak of use before it */
+/* Of all cgroups above units, so that a later kill is not told as one for a limit that was full
+ * before. Those of units are looked at with each event (apply.c). */
+void oom_look_above(const struct unit_table *t);
+/* memory.max of m, or of the pod level above it, was found at `seen`: recorded where that is less
+ * than the held limit. To be called before it is corrected. */
+void oom_lowered(struct managed *m, const struct managed *at, uint64_t seen);
+/* Before a new kill is observed: for whose limit it was, the limit that stands, and the newest
+ * peak, into u. */
+void oom_check(struct managed *m, struct usage *u);
+/* Before a kill whose cgroup is gone is reported. */
+void oom_check_gone(struct managed *m);
+
+/* --- spec.c: what the pod's spec holds: a value that vscaled sent, or an external writer's */
+/* systemd holds whole percents of a CPU and pages: a value and its rounded form are the same. */
+bool limit_same(enum resource r, uint64_t a, uint64_t b);
+/* Does the file have the same for both? A quota is 1 ms at least: 5m is written as 10m with a
+ * period of 100 ms, and as 200m with one of 5 ms. */
+bool limit_same_file(enum resource r, uint64_t a, uint64_t b, uint64_t period_usec);
+/* What the file has for a limit of the spec that is less: the spec's is the original. */
+void limits_as_spec(struct limits *l, uint64_t spec_milli);
+/* Did vscaled send this value of its spec? By managedFields; where they do not say, by the record.
+ */
+bool spec_sent_by_us(const struct managed *m, enum resource r, uint64_t value);
+/* A limit in the spec is neither the original on record nor one that vscaled sent. */
+bool spec_is_owners(const struct managed *m, const struct kube_container *c);
+/* The kubelet has an external resize of this container to carry out: what it has read of the spec
+ * by now is what the runtime will write, whatever has been sent since. */
+bool spec_resize_under_way(const struct managed *m, const struct kube_container *c);
+
+/* Request, LimitRange, heap and the like, for the laws of one container. */
+void pod_set_bounds(struct managed *m);
+void pod_bound_all(const struct pod *p);
+
+/* --- table.c: an entry is added and removed */
+/* What identifies a new entry, before anything is known of its cgroup. */
+struct managed_names {
+	enum unit_kind kind;
+	const char *name;
+	const char *unit;
+	const char *key;
+	const char *history_key;
+};
+
+/* NULL: no memory. */
+struct managed *managed_new(struct unit_table *t, const struct managed_names *names);
+/* Takes it out of the table. Not while a plan is being made, which may name it. */
+void managed_remove(struct managed *m);
+void managed_free_all(struct unit_table *t);
+
+/* --- what the laws get with a wake-up */
+
+/* An empty plan in the memory of the table, which one plan at a time may use. */
+void plan_begin(struct unit_table *t, struct plan *ret);
+struct control_context daemon_context(struct unit_table *t, struct plan *plan);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Was a process OOM-killed under the held limit, under an external writer's, or for the limit of
  * another cgroup? */
-#include "agent/manage/oom.h"
-#include "agent/manage/drift_state.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/pod_table.h"

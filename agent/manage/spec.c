@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/manage/spec.h"
 #include "agent/config/config.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
@@ -111,7 +110,7 @@ static bool spec_resize_read(const struct managed *m, const struct kube_containe
 }
 
 /* The memory limit that the runtime may write at any moment: its present one, while a CPU manager
- * is at work or the kubelet carries out an external resize, or one of CPU (runtime.c). A lower
+ * is at work or the kubelet carries out an external resize, or one of CPU (pod_spec.c). A lower
  * limit in the spec counts, of any writer: one of vscaled may be stored late. 0: it writes none.
  * *ret_due: a resize is under way, so that it will be written within seconds. */
 static uint64_t spec_replay_bytes(const struct managed *m, const struct kube_container *c,

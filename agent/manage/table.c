@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The table of what is managed: an entry is added and removed; its id, its state, and queries. */
-#include "agent/manage/table.h"
 #include "agent/config/config.h"
-#include "agent/manage/attach.h"
-#include "agent/manage/drift_state.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/node_memory.h"

@@ -13,7 +13,6 @@
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
-#include "agent/pod/pod_runtime.h"
 #include "agent/pod/pods.h"
 #include "agent/view/view.h"
 #include "policy/base/base.h"

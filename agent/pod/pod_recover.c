@@ -2,7 +2,6 @@
 /* The originals are lost and the spec holds limits that vscaled sent: taken for the originals,
  * every such loss would multiply the ceiling. They come from the status annotation where that is
  * valid; else the container is not written to. */
-#include "agent/pod/pod_recover.h"
 #include "agent/base/escape.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
@@ -13,6 +12,7 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
+#include "agent/pod/pods.h"
 #include "policy/base/base.h"
 
 #define CPU_PERIOD_USEC 100000ULL

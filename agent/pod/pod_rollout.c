@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/pod/pod_rollout.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/wake.h"
-#include "agent/pod/pod_rule.h"
+#include "agent/pod/pods.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/pod/pod_rule.h"
-#include "agent/apply/start.h"
+#include "agent/apply/apply.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/spec.h"
-#include "agent/manage/table.h"
-#include "agent/pod/pod_recover.h"
-#include "agent/pod/pod_rollout.h"
+#include "agent/pod/pods.h"
 #include "policy/report/report.h"
 #include <errno.h>
 #include <stdio.h>

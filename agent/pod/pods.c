@@ -2,23 +2,16 @@
 /* The table of pods: added, changed and removed. */
 #include "agent/pod/pods.h"
 #include "agent/annotation/annotation.h"
-#include "agent/apply/start.h"
+#include "agent/apply/apply.h"
 #include "agent/base/process.h"
 #include "agent/journal/event.h"
 #include "agent/kube/report/reporter.h"
-#include "agent/manage/attach.h"
 #include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
-#include "agent/manage/table.h"
 #include "agent/manage/wake.h"
-#include "agent/pod/pod_find.h"
-#include "agent/pod/pod_recover.h"
-#include "agent/pod/pod_rollout.h"
-#include "agent/pod/pod_rule.h"
-#include "agent/pod/pod_spec.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>

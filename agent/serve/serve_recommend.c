@@ -7,7 +7,7 @@
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/pod/cluster.h"
-#include "agent/pod/pod_rule.h"
+#include "agent/pod/pods.h"
 #include "agent/serve/serve.h"
 #include "agent/serve/show.h"
 #include "policy/history/history.h"

@@ -2,18 +2,13 @@
 /* Pause, resume, restore, and handing back a unit that is no longer managed. */
 #include "agent/units/lifecycle.h"
 #include "agent/apply/apply.h"
-#include "agent/apply/properties.h"
-#include "agent/apply/start.h"
-#include "agent/manage/attach.h"
-#include "agent/manage/drift_state.h"
 #include "agent/manage/host.h"
+#include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/table.h"
 #include "agent/manage/wake.h"
-#include "agent/pod/pod_rule.h"
 #include "agent/pod/pods.h"
 #include <errno.h>
 #include <string.h>

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which systemd units are managed: PID 1's list, and the connection to it. */
 #include "agent/units/units.h"
-#include "agent/apply/start.h"
+#include "agent/apply/apply.h"
 #include "agent/base/process.h"
 #include "agent/drift/drift_events.h"
-#include "agent/manage/attach.h"
 #include "agent/manage/host.h"
+#include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pid1.h"
-#include "agent/manage/table.h"
 #include "agent/manage/wake.h"
 #include "agent/pod/pods.h"
 #include "systemd/unit_dropin.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/agent/daemon_rig.h"
-#include "agent/apply/properties.h"
+#include "agent/apply/apply.h"
 #include "agent/loop/tick.h"
 #include "agent/state/flight_file.h"
 #include "test/check.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* External writes to the limits of a unit, and a PID 1 that lags, under the whole daemon. */
 #include "agent/drift/drift_events.h"
-#include "agent/manage/drift_state.h"
+#include "agent/manage/managed.h"
 #include "cgroup/group.h"
 #include "test/agent/daemon_rig.h"
 #include "test/check.h"

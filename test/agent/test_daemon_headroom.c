@@ -2,7 +2,7 @@
 /* PID 1 gets the first headroom before memory grows, and what was stored before us comes
  * back.
  */
-#include "agent/pod/pod_runtime.h"
+#include "agent/pod/pods.h"
 #include "test/agent/test_pods.h"
 
 #define SMALL "units:\n  - {match: a.service, max-memory: 1Gi}\n"

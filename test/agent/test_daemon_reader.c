@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The whole daemon by the BPF reader: it decides what it decides by text, and lives without. */
-#include "agent/pod/pod_find.h"
+#include "agent/pod/pods.h"
 #include "test/agent/rig_scan.h"
 #include "test/check.h"
 #include <errno.h>

@@ -4,7 +4,7 @@
  * or in the scope as well (crun 1.21).
  */
 #include "agent/drift/drift_events.h"
-#include "agent/pod/pod_runtime.h"
+#include "agent/pod/pods.h"
 #include "cgroup/levels.h"
 #include "test/agent/rig_scan.h"
 #include "test/agent/test_pods.h"

@@ -2,7 +2,6 @@
 /* Pods as the operator sees them: what is listed and why, commands, and history that the pods of a
  * workload share. */
 #include "agent/kube/model/decode.h"
-#include "agent/pod/pod_rule.h"
 #include "agent/pod/pods.h"
 #include "test/agent/test_pods.h"
 #include <errno.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The kubelet's MemoryQoS: what it writes to memory.high with every update of a container lifts no
  * brake, is computed as it computes it, and is no external writer's. */
-#include "agent/manage/table.h"
-#include "agent/pod/pod_spec.h"
+#include "agent/manage/managed.h"
+#include "agent/pod/pods.h"
 #include "test/agent/test_pods.h"
 
 #define KUBELET_EVERY_SEC 5

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The history of a workload has containers that end before they were sampled twice, or before their
  * start-up is over; restarts and roll-outs change nothing of it. */
-#include "agent/manage/attach.h"
+#include "agent/manage/managed.h"
 #include "agent/pod/pods.h"
 #include "test/agent/test_pods.h"
 
