@@ -1,6 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/base/file.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+int directory_open(const char *path, mode_t mode)
+{
+	int fd;
+
+	if (mkdir(path, mode) < 0 && errno != EEXIST)
+		return -errno;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
 
 int read_whole(int fd, char *buf, size_t size, size_t *ret)
 {

@@ -5,7 +5,11 @@
 #include <dirent.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <unistd.h>
+
+/* A directory of vscaled, made when it is missing; the descriptor, or -errno. */
+int directory_open(const char *path, mode_t mode);
 
 /* Reads until the end, or until buf has `size` bytes. *ret is how many there are. */
 int read_whole(int fd, char *buf, size_t size, size_t *ret);

@@ -14,16 +14,6 @@
 #define TRIES    10
 #define TRY_USEC 50000
 
-static int directory_open(const char *directory, mode_t mode)
-{
-	int fd;
-
-	if (mkdir(directory, mode) < 0 && errno != EEXIST)
-		return -errno;
-	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 /* A former process that was killed may have left a child that has not ended yet. */
 static int lock_retry(int fd, unsigned tries)
 {
@@ -36,18 +26,13 @@ static int lock_retry(int fd, unsigned tries)
 	return r < 0 ? -errno : 0;
 }
 
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 /* The file that is locked is the one that others would open. */
 static bool is_at_path(int dir, int fd)
 {
 	struct stat held, there;
 
 	return fstat(fd, &held) == 0 && fstatat(dir, NAME, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       same_file(&held, &there);
+	       held.st_dev == there.st_dev && held.st_ino == there.st_ino;
 }
 
 /* What the holder wrote, up to what cannot be printed. */
@@ -75,10 +60,9 @@ static void write_holder(int fd, const char *holder)
 }
 
 /* The locked file; if it was removed before flock(), the one that is at its path now. */
-static int take_one(const char *directory, mode_t mode, const struct lock_place *at, unsigned tries,
-		    char ret_other[LOCK_HOLDER_MAX])
+static int take(const struct lock_place *at, unsigned tries, char ret_other[LOCK_HOLDER_MAX])
 {
-	OWN(drop_fd) int dir = directory_open(directory, mode);
+	OWN(drop_fd) int dir = directory_open(at->directory, 0700);
 	OWN(drop_fd) int fd = -1;
 	int r;
 
@@ -104,64 +88,22 @@ static int take_one(const char *directory, mode_t mode, const struct lock_place 
 	return -EAGAIN;
 }
 
-static bool same_directory(const struct lock_place *at)
+int lock_take(const struct lock_place *at, char ret_other[LOCK_HOLDER_MAX])
 {
-	struct stat state, runtime;
-
-	return stat(at->state_directory, &state) == 0 &&
-	       stat(at->runtime_directory, &runtime) == 0 && same_file(&state, &runtime);
+	return take(at, TRIES, ret_other);
 }
 
-int lock_take(const struct lock_place *at, struct lock *ret, char ret_other[LOCK_HOLDER_MAX])
+int lock_check(const struct lock_place *at, int *fd, char ret_other[LOCK_HOLDER_MAX])
 {
-	struct lock l = LOCK_NONE;
-	int r;
-
-	l.fd = take_one(at->state_directory, 0700, at, TRIES, ret_other);
-	if (l.fd < 0)
-		return l.fd;
-	if (!same_directory(at)) {
-		r = take_one(at->runtime_directory, 0755, at, TRIES, ret_other);
-		if (r < 0) {
-			lock_drop(&l);
-			return r;
-		}
-		l.runtime_fd = r;
-	}
-	*ret = l;
-	return 0;
-}
-
-/* 1: *fd is a new one. */
-static int check_one(const char *directory, mode_t mode, const struct lock_place *at, int *fd,
-		     char ret_other[LOCK_HOLDER_MAX])
-{
-	OWN(drop_fd) int dir = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	OWN(drop_fd) int dir = open(at->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int r;
 
 	if (*fd >= 0 && dir >= 0 && is_at_path(dir, *fd))
 		return LOCK_HELD;
-	r = take_one(directory, mode, at, 1, ret_other);
+	r = take(at, 1, ret_other);
 	if (r < 0)
 		return r;
 	drop_fd(fd);
 	*fd = r;
 	return LOCK_RETAKEN;
-}
-
-int lock_check(const struct lock_place *at, struct lock *l, char ret_other[LOCK_HOLDER_MAX])
-{
-	int state = check_one(at->state_directory, 0700, at, &l->fd, ret_other);
-	int runtime;
-
-	if (state < 0 || same_directory(at))
-		return state;
-	runtime = check_one(at->runtime_directory, 0755, at, &l->runtime_fd, ret_other);
-	return runtime == -EWOULDBLOCK ? runtime : state;
-}
-
-void lock_drop(struct lock *l)
-{
-	drop_fd(&l->fd);
-	drop_fd(&l->runtime_fd);
 }

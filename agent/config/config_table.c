@@ -70,7 +70,7 @@ const struct config_key config_keys[] = {
 	    "History, original values, lock"),
 	WHERE("paths.runtimeDirectory", CONFIG_FILE, paths.runtime_dir, PATH_MAX - 64,
 	      "`$RUNTIME_DIRECTORY`, else `/run/vscaled`",
-	    "Control socket, lock of earlier versions"),
+	    "Control socket"),
 	WHERE("paths.socket", CONFIG_FILE, paths.socket, sizeof((struct sockaddr_un *)0)->sun_path - 1,
 	      "`control.sock` in the runtime directory",
 	    "Control socket of vscalectl"),

@@ -314,7 +314,6 @@ static const struct option_info option_infos[] = {
 	{"seed",              0,   "N",       OPTION_BACKTEST,  NUMBER(seed), 0, UINT64_MAX, 1, "backtest: seed of the demand model, 1 by default"},
 	{"socket",            0,   "PATH",    0,                TEXT(socket),            "socket of the daemon"},
 	{"state-directory",   0,   "DIR",     0,                TEXT(state_directory),   "directory of original limits and lock"},
-	{"runtime-directory", 0,   "DIR",     0,                TEXT(runtime_directory), "directory of the lock of earlier versions"},
 	{"config",            0,   "FILE",    0,                TEXT(config),            "the daemon's configuration"},
 	{"cgroup-root",       0,   "DIR",     0,                TEXT(cgroup_root),       "the cgroup v2 tree, if it is not the host's"},
 	{"root",              0,   "DIR",     0,                TEXT(root),              "the host's file system, seen from a container"},
@@ -559,7 +558,6 @@ static int run_configured(const struct ctl *given, const struct ctl_command *k)
 		return ctl_fail(given, CTL_ERROR, NULL, "%s", strerror(-r));
 	c.socket = c.socket ?: config.paths.socket;
 	c.state_directory = c.state_directory ?: config.paths.state_dir;
-	c.runtime_directory = c.runtime_directory ?: config.paths.runtime_dir;
 	c.tuning = &config.tuning;
 	return k->run(&c);
 }
@@ -650,19 +648,20 @@ char *ctl_read_stream(FILE *f)
 	return errno == 0 ? strdup("") : NULL;
 }
 
-int ctl_lock(const struct ctl *c, const char *hint, struct lock *ret)
+int ctl_lock(const struct ctl *c, const char *hint, int *ret_fd)
 {
 	char holder[LOCK_HOLDER_MAX], other[LOCK_HOLDER_MAX];
-	const struct lock_place at = {c->state_directory, c->runtime_directory, holder};
+	const struct lock_place at = {c->state_directory, holder};
 	int r;
 
 	snprintf(holder, sizeof holder, "vscalectl, process %d", (int)getpid());
-	r = lock_take(&at, ret, other);
+	r = lock_take(&at, other);
 	if (r == -EWOULDBLOCK)
 		return ctl_fail(c, CTL_TRY_LATER, hint, "%s holds the lock in %s", other,
 				c->state_directory);
 	if (r < 0)
 		return ctl_fail(c, CTL_ERROR, r == -EACCES ? "run vscalectl as root" : NULL,
 				"%s: %s", c->state_directory, strerror(-r));
+	*ret_fd = r;
 	return CTL_OK;
 }

@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 struct ctl_command;
-struct lock;
 struct restore_units;
 
 enum ctl_exit {
@@ -36,7 +35,6 @@ struct ctl {
 	int words_count;
 	const char *socket;
 	const char *state_directory;
-	const char *runtime_directory;
 	const char *config;
 	const char *cgroup_root; /* NULL: discovered */
 	const char *root;        /* prefix of every host path that doctor checks; "" */
@@ -127,7 +125,7 @@ char *ctl_read_stream(FILE *f);
 
 /* The daemon's lock; hint: what to do where another process has it. CTL_OK, or another exit status.
  */
-int ctl_lock(const struct ctl *c, const char *hint, struct lock *ret);
+int ctl_lock(const struct ctl *c, const char *hint, int *ret_fd);
 
 /* Realtime. */
 usec_t ctl_now(void);

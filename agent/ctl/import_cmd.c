@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vscalectl import vpa: history of the Vertical Pod Autoscaler into the node's history file. */
 #include "agent/base/file.h"
-#include "agent/base/lock.h"
 #include "agent/ctl/render.h"
 #include "agent/kube/model/names.h"
 #include "agent/kube/model/vpa_export.h"
@@ -27,7 +26,7 @@ struct import {
 	const struct ctl *c;
 	struct vpa_export export;
 	struct history_store store;
-	struct lock lock;
+	int lock_fd;
 	unsigned counts[OUTCOME_COUNT];
 	cJSON *results;
 };
@@ -269,7 +268,7 @@ static int run_import(struct import *i)
 		r = ctl_lock(i->c,
 			     "stop the daemon, import, and start it again; in a cluster use the "
 			     "component import-vpa",
-			     &i->lock);
+			     &i->lock_fd);
 	if (r == CTL_OK)
 		r = read_store(i);
 	if (r != CTL_OK)
@@ -287,12 +286,12 @@ static int run_import(struct import *i)
 
 int ctl_import_vpa(const struct ctl *c)
 {
-	struct import i = {.c = c, .lock = LOCK_NONE, .results = cJSON_CreateArray()};
+	struct import i = {.c = c, .lock_fd = -1, .results = cJSON_CreateArray()};
 	int r = run_import(&i);
 
 	vpa_export_drop(&i.export);
 	history_store_free(&i.store);
-	lock_drop(&i.lock);
+	drop_fd(&i.lock_fd);
 	cJSON_Delete(i.results);
 	if (r == CTL_OK || !c->optional)
 		return r;

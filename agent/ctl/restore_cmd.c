@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* restore and lift: over the socket while the daemon runs, else by this program itself. */
-#include "agent/base/lock.h"
+#include "agent/base/file.h"
 #include "agent/ctl/client.h"
 #include "agent/ctl/render.h"
 #include "agent/restore/restore.h"
@@ -16,7 +16,7 @@
 
 /* What a restore without the daemon holds open. */
 struct by_hand {
-	struct lock lock;
+	int lock_fd;
 	int state;
 	int root;
 	struct baseline_set set;
@@ -33,11 +33,9 @@ struct summary {
 
 static void by_hand_close(struct by_hand *h)
 {
-	if (h->root >= 0)
-		close(h->root);
-	if (h->state >= 0)
-		close(h->state);
-	lock_drop(&h->lock);
+	drop_fd(&h->root);
+	drop_fd(&h->state);
+	drop_fd(&h->lock_fd);
 	baseline_set_free(&h->set);
 }
 
@@ -82,15 +80,15 @@ static int open_baselines(const struct ctl *c, struct by_hand *h)
 	return ctl_fail(c, CTL_ERROR, NULL, "the saved values cannot be read: %s", strerror(-r));
 }
 
-/* The locks and folders; the tree itself only when there is something to do in it. */
+/* The lock and folders; the tree itself only when there is something to do in it. */
 static int by_hand_open(const struct ctl *c, struct by_hand *h)
 {
 	int r;
 
-	*h = (struct by_hand){.lock = LOCK_NONE, .state = -1, .root = -1};
+	*h = (struct by_hand){.lock_fd = -1, .state = -1, .root = -1};
 	r = ctl_lock(c,
 		     "the daemon is starting or stopping, or listens at another socket (--socket)",
-		     &h->lock);
+		     &h->lock_fd);
 	if (r == CTL_OK)
 		r = open_baselines(c, h);
 	if (r != CTL_OK || h->set.count == 0)

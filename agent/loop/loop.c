@@ -2,6 +2,7 @@
 /* Set-up, timers, signals, reload and stop. */
 #include "agent/loop/loop.h"
 #include "agent/apply/apply.h"
+#include "agent/base/file.h"
 #include "agent/base/process.h"
 #include "agent/config/config_watch.h"
 #include "agent/drift/drift_events.h"
@@ -28,20 +29,6 @@
 
 /* --- the state folder and the control socket */
 
-/* Opens a directory of vscaled, made when it is missing. */
-static int directory_open(const char *path, int *ret)
-{
-	int fd;
-
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return -errno;
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	*ret = fd;
-	return 0;
-}
-
 /* holder: its room. The pid is the node's only where the process is not in a pod. */
 static struct lock_place lock_place(const struct daemon *d, char holder[LOCK_HOLDER_MAX])
 {
@@ -51,10 +38,16 @@ static struct lock_place lock_place(const struct daemon *d, char holder[LOCK_HOL
 	else
 		snprintf(holder, LOCK_HOLDER_MAX, "vscaled, process %d of the host", (int)getpid());
 	return (struct lock_place){
-		.state_directory = d->config.paths.state_dir,
-		.runtime_directory = d->config.paths.runtime_dir,
+		.directory = d->config.paths.state_dir,
 		.holder = holder,
 	};
+}
+
+/* systemd makes it, and removes it when a unit that names it fails. Without it the socket has its
+ * own message. */
+static void make_runtime_folder(const struct daemon *d)
+{
+	(void)mkdir(d->config.paths.runtime_dir, 0755);
 }
 
 /* -errno after having said why. */
@@ -62,15 +55,16 @@ static int folders_start(struct folders *f, struct daemon *d)
 {
 	char holder[LOCK_HOLDER_MAX], other[LOCK_HOLDER_MAX], what[LOCK_HOLDER_MAX + 64];
 	const struct lock_place at = lock_place(d, holder);
-	int fd = -1, r = directory_open(d->config.paths.state_dir, &fd);
+	int r = directory_open(d->config.paths.state_dir, 0700);
 
 	if (r < 0) {
 		message_unsupported("the state folder cannot be opened", d->config.paths.state_dir,
 				    r);
 		return r;
 	}
-	persist_use_folder(&d->records, fd);
-	r = lock_take(&at, &f->lock, other);
+	persist_use_folder(&d->records, r);
+	make_runtime_folder(d);
+	r = f->lock_fd = lock_take(&at, other);
 	if (r == -EWOULDBLOCK) {
 		snprintf(what, sizeof what, "this node is already managed by %s", other);
 		message_unsupported(what,
@@ -80,7 +74,7 @@ static int folders_start(struct folders *f, struct daemon *d)
 	} else if (r < 0) {
 		message_unsupported("the lock cannot be taken", d->config.paths.state_dir, r);
 	}
-	return r;
+	return MIN(r, 0);
 }
 
 /* What waited for its record need not wait for the next tick. */
@@ -111,14 +105,14 @@ int folders_save_beside(struct daemon *d)
 /* The directory was created again, or emptied: everything is written once more. */
 static int reopen_state(struct daemon *d)
 {
-	int fd = -1, r = directory_open(d->config.paths.state_dir, &fd);
+	int fd = directory_open(d->config.paths.state_dir, 0700);
 
-	if (r >= 0) {
-		recorder_stop(&d->units);
-		persist_use_folder(&d->records, fd);
-		recorder_start(&d->units);
-	}
-	return r;
+	if (fd < 0)
+		return fd;
+	recorder_stop(&d->units);
+	persist_use_folder(&d->records, fd);
+	recorder_start(&d->units);
+	return 0;
 }
 
 static void removed(const char *file, const char *what)
@@ -145,7 +139,7 @@ static void check_lock(struct folders *f, struct daemon *d)
 {
 	char holder[LOCK_HOLDER_MAX], other[LOCK_HOLDER_MAX], what[LOCK_HOLDER_MAX + 64];
 	const struct lock_place at = lock_place(d, holder);
-	int r = lock_check(&at, &f->lock, other);
+	int r = lock_check(&at, &f->lock_fd, other);
 
 	f->reopen_due |= r == LOCK_RETAKEN;
 	if (r >= 0 && !f->reopen_due) {
@@ -176,6 +170,7 @@ static void check_socket(struct folders *f, const struct daemon *d, struct serve
 
 	if (serve_reachable(s))
 		return;
+	make_runtime_folder(d);
 	r = serve_start(s);
 	if (r < 0) {
 		cannot(d, &f->socket_reported, d->config.paths.socket,
@@ -655,7 +650,7 @@ static struct loop *loop_alloc(const struct loop_options *o)
 		.clock = o->clock != NULL ? o->clock : daemon_host_clock,
 		.clock_ctx = o->clock_ctx,
 	};
-	l->folders.lock = (struct lock)LOCK_NONE;
+	l->folders.lock_fd = -1;
 	l->reload.daemon = d;
 	l->reload.hand_back = &l->hand_back;
 	l->hand_back.units = &d->units;
@@ -763,6 +758,6 @@ void loop_free(struct loop *l)
 	config_free(&d->config);
 	host_close(&d->host);
 	persist_free(&d->records);
-	lock_drop(&l->folders.lock);
+	drop_fd(&l->folders.lock_fd);
 	free(l);
 }

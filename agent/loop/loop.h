@@ -44,7 +44,7 @@ struct reported_error {
 };
 
 struct folders {
-	struct lock lock;
+	int lock_fd;
 	struct reported_error lock_reported, socket_reported;
 	bool reopen_due; /* the state folder was replaced */
 };

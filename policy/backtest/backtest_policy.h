@@ -68,8 +68,8 @@ struct vpa_priority vpa_update_priority(const int64_t request[RESOURCE_COUNT],
 bool vpa_update_accepted(const struct vpa_priority *p, const struct vpa_pod_run *run);
 
 /*
- * VPA 1.8 as a policy with limit = request: its recommender sampled once a minute, its updater
- * changing the container in place as soon as it would evict it.
+ * VPA 1.8.0-dev (August 2026) as a policy with limit = request: its recommender sampled once a
+ * minute, its updater changing the container in place as soon as it would evict it.
  */
 
 struct backtest_vpa {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* VPA's histogram: weights in linear or exponential buckets, old weights fading with a half life.
  *
- * Every operation gives the doubles that VPA 1.8 gives, so the order of the arithmetic is part of
- * the contract: no fused multiply-add, no reassociation, no table in place of the logarithm. Values
- * are cores or bytes. Times are realtime in microseconds; VPA counts nanoseconds, and both give the
- * same bits because the exponent is formed from nanoseconds here too. */
+ * Every operation gives the doubles that VPA 1.8.0-dev gives, so the order of the arithmetic is
+ * part of the contract: no fused multiply-add, no reassociation, no table in place of the
+ * logarithm. Values are cores or bytes. Times are realtime in microseconds; VPA counts nanoseconds,
+ * and both give the same bits because the exponent is formed from nanoseconds here too. */
 #pragma once
 
 #include "policy/types/limits.h"

@@ -29,7 +29,7 @@ struct vpa_rules {
 	bool whole_cores;                    /* the integer-CPU post-processor */
 };
 
-/* The flags of VPA 1.8 at their defaults. */
+/* The flags of VPA 1.8.0-dev at their defaults. */
 extern const struct vpa_rules vpa_rules_default;
 
 /* History of all instances of one container. Owns its histograms' weights: moved by assignment,

@@ -121,18 +121,19 @@ TEST(taken)
 {
 	struct lock_place other = {.holder = "another agent"};
 	char who[LOCK_HOLDER_MAX];
-	struct lock lock = LOCK_NONE;
+	int lock;
 
 	begin();
-	other.state_directory = other.runtime_directory = r.daemon->config.paths.state_dir;
-	CHECK_EQ(lock_take(&other, &lock, who), -EWOULDBLOCK);
+	other.directory = r.daemon->config.paths.state_dir;
+	CHECK_EQ(lock_take(&other, who), -EWOULDBLOCK);
 	CHECK_EQ(unlink(lock_path), 0);
-	CHECK_EQ(lock_take(&other, &lock, who), 0);
+	lock = lock_take(&other, who);
+	CHECK(lock >= 0);
 	for (int i = 0; i < 15 && r.events[EVENT_FILE_REMOVED] == 0; i++)
 		rig_run(&r, 1, NULL);
 	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 1);
 	CHECK(strstr(r.last_message, "another agent holds it now, this agent stops") != NULL);
 	CHECK_EQ(sd_event_loop(r.daemon->wake.event), FOLDERS_LOST);
-	lock_drop(&lock);
+	close(lock);
 	rig_close(&r);
 }

@@ -36,7 +36,6 @@ static int run(char *const *options, const char *config)
 	ctl_default(&c, ctl_commands);
 	c.config = config;
 	c.state_directory = folder;
-	c.runtime_directory = folder;
 	c.now_realtime_usec = now;
 	c.out = open_memstream(&out_text, &out_size);
 	c.err = open_memstream(&err_text, &err_size);
