@@ -169,6 +169,7 @@ void control_reflex_cpu(struct control *c, const struct control_context *x)
 	}
 	if (raised_just_now(c, x) || cpu_answered(&c->cpu, u, x->now))
 		return;
+	desired = cpu_beside_reports(&c->cpu, limit, desired, x->now);
 	c->rates.throttle_ppm = window.throttle_ppm;
 	if (c->cpu.trial.active)
 		undo_trial(c, x, desired);

@@ -90,12 +90,18 @@ static bool is_echo(const struct cpu_law *c, const struct usage *u)
 		       u->limits.cpu_quota_usec / ECHO_DIVISOR;
 }
 
-/* What was used in this period, or in the whole period before, as far as reports tell. */
+/* What was used in this period, or in the whole period before, as far as reports tell; not much
+ * more than the average since they began. */
 static uint64_t used_in_period(struct cpu_period *p, const struct usage *u, usec_t now)
 {
-	uint64_t quota = u->limits.cpu_quota_usec, before = 0, begin;
-	bool recent = p->at != 0 && now - p->at <= 2 * u->limits.cpu_period_usec;
+	uint64_t quota = u->limits.cpu_quota_usec, before = 0, begin, average;
+	usec_t period = u->limits.cpu_period_usec;
+	bool recent = p->at != 0 && now - p->at <= 2 * period && u->cpu_usage_usec >= p->first_usec;
 
+	if (!recent) {
+		p->first_at = now;
+		p->first_usec = u->cpu_usage_usec - MIN(u->cpu_usage_usec, quota);
+	}
 	/* The first report says that a quota was used since the period began. What was used after
 	 * the last report of the period before is known now, too. */
 	if (!recent || p->periods != u->nr_periods || u->cpu_usage_usec < p->begin_usec) {
@@ -106,7 +112,10 @@ static uint64_t used_in_period(struct cpu_period *p, const struct usage *u, usec
 	}
 	p->at = now;
 	p->periods = u->nr_periods;
-	return MAX(before, u->cpu_usage_usec - p->begin_usec);
+	average =
+		mul_div(u->cpu_usage_usec - p->first_usec, period, MAX(now - p->first_at, period));
+	return MIN(MAX(before, u->cpu_usage_usec - p->begin_usec),
+		   scale_permille(average, PERIOD_STEP_PERMILLE));
 }
 
 uint64_t cpu_within_period(const struct tuning_cpu *t, struct cpu_law *c, const struct usage *u,
@@ -136,6 +145,20 @@ bool cpu_answered(const struct cpu_law *c, const struct usage *u, usec_t now)
 {
 	return c->period.answered_at != 0 &&
 	       now - c->period.answered_at <= 2 * u->limits.cpu_period_usec;
+}
+
+/* The next report comes as soon as the quota is used. A pass sees the few that were answered too
+ * late alone, and would take them for all periods. */
+#define REPORTED_USEC (3 * USEC_PER_SEC)
+
+uint64_t cpu_beside_reports(const struct cpu_law *c, uint64_t limit_milli, uint64_t desired,
+			    usec_t now)
+{
+	uint64_t least = MAX(scale_permille(limit_milli, STEP_MIN_PERMILLE), limit_milli + 1);
+
+	if (c->period.answered_at == 0 || now - c->period.answered_at > REPORTED_USEC)
+		return desired;
+	return MIN(desired, least);
 }
 
 /* Once the spec is apart by more than a tenth, a raise within a tenth continues the wait: small

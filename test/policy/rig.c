@@ -113,6 +113,73 @@ void rig_tick(struct rig *r)
 	rig_decide(r);
 }
 
+void rig_answer(struct rig *r)
+{
+	struct change steps[RIG_STEPS];
+	struct plan p = {.steps = steps, .capacity = RIG_STEPS};
+	struct control_context x = rig_context(r, &p);
+	struct usage u;
+
+	sim_observe(&r->sim, &u);
+	u.have &= USAGE_CPU | USAGE_THROTTLE;
+	control_throttled(&r->c, &u, &x);
+	rig_apply(r, &p);
+}
+
+static void report(struct rig *r, struct rig_reports *p)
+{
+	bool late = random_next(&p->random) % 1000 < p->late_permille;
+	usec_t wait = late ? 1 + random_next(&p->random) % (p->late_most / USEC_PER_MSEC) : 0;
+
+	p->armed = false;
+	p->answer_at = r->sim.now + wait * USEC_PER_MSEC;
+	p->period_end = r->sim.next_period;
+}
+
+/* As tick_throttled(): after the period it comes too late. */
+static void answer_report(struct rig *r, struct rig_reports *p)
+{
+	uint32_t before = r->changes;
+
+	p->answer_at = 0;
+	p->armed = r->sim.now >= p->period_end;
+	if (p->armed)
+		return;
+	rig_answer(r);
+	p->armed = r->changes > before || r->c.cpu.period.echo;
+}
+
+/* 6 ms at a time on average. */
+static void run_ms(struct rig *r, struct rig_reports *p)
+{
+	uint32_t cpus = r->sim.cpus;
+	uint64_t dice = random_next(&p->random) % 1000;
+
+	p->stolen = p->stolen ? dice >= 1000 / 6 : dice < p->stolen_permille / 6;
+	r->sim.cpus = p->stolen ? 0 : cpus;
+	sim_run(&r->sim, USEC_PER_MSEC);
+	r->sim.cpus = cpus;
+	r->now_real += USEC_PER_MSEC;
+}
+
+void rig_tick_reported(struct rig *r, struct rig_reports *p)
+{
+	usec_t end = r->sim.now + r->tick_usec;
+
+	p->armed |= p->answer_at == 0 && control_answers_throttling(&r->c, &r->t);
+	r->sim.step_usec = USEC_PER_MSEC;
+	while (r->sim.now < end) {
+		run_ms(r, p);
+		if (p->stolen)
+			continue;
+		if (p->armed && r->sim.throttled)
+			report(r, p);
+		if (p->answer_at != 0 && r->sim.now >= p->answer_at)
+			answer_report(r, p);
+	}
+	rig_decide(r);
+}
+
 void rig_run(struct rig *r, usec_t span)
 {
 	usec_t end = r->sim.now + span;

@@ -28,6 +28,21 @@ void rig_begin(struct rig *r, const struct limits *original);
 void rig_pass(struct rig *r);
 void rig_tick(struct rig *r);
 void rig_run(struct rig *r, usec_t span);
+
+/* The kernel's reports that a quota is used, and how the answers go. */
+struct rig_reports {
+	uint64_t random;
+	uint32_t late_permille; /* of the answers come 1 ms to late_most late, else at once */
+	usec_t late_most;
+	uint32_t stolen_permille; /* of the time no CPU runs the load, a few ms at a time */
+	bool armed, stolen;
+	usec_t answer_at, period_end;
+};
+
+/* Looks at what the kernel reports within the period. */
+void rig_answer(struct rig *r);
+/* A tick in which each throttle is reported, until one is not answered. */
+void rig_tick_reported(struct rig *r, struct rig_reports *p);
 /* Runs until the check holds; the time it took, or LIMIT_MAX after `most`. */
 usec_t rig_until(struct rig *r, bool (*done)(const struct rig *r), usec_t most);
 void rig_reassert(struct rig *r, enum resource res);
