@@ -119,16 +119,6 @@ static int apply_cpu_max(struct cg *c, const struct change *ch)
 	return r;
 }
 
-static int apply_cpu_burst(struct cg *c, const struct change *ch)
-{
-	uint64_t held;
-	int r = read_limit(c, CG_FILE_CPU_BURST, &held);
-
-	if (r < 0)
-		return r;
-	return held == ch->to ? APPLY_UNCHANGED : write_value(c, KNOB_CPU_BURST, ch->to);
-}
-
 uint64_t cg_mem_kept(uint64_t bytes)
 {
 	uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -136,31 +126,21 @@ uint64_t cg_mem_kept(uint64_t bytes)
 	return bytes > INT64_MAX - page_bytes ? LIMIT_MAX : bytes - bytes % page_bytes;
 }
 
-static int apply_mem_high(struct cg *c, const struct change *ch)
+/* cpu.max.burst and memory.high. */
+static int apply_value(struct cg *c, const struct change *ch)
 {
-	uint64_t to = cg_mem_kept(ch->to), held;
-	int r = read_limit(c, CG_FILE_MEM_HIGH, &held);
+	bool burst = ch->knob == KNOB_CPU_BURST;
+	uint64_t to = burst ? ch->to : cg_mem_kept(ch->to), held;
+	int r = read_limit(c, burst ? CG_FILE_CPU_BURST : CG_FILE_MEM_HIGH, &held);
 
 	if (r < 0)
 		return r;
-	return held == to ? APPLY_UNCHANGED : write_value(c, KNOB_MEM_HIGH, to);
-}
-
-/* Whether use + margin fits below a limit, as of now. The workload may grow between this and the
- * write: the margin is there to cover it. */
-static int mem_fits(struct cg *c, uint64_t limit, uint64_t margin)
-{
-	uint64_t current;
-	int r = read_limit(c, CG_FILE_MEM_CURRENT, &current);
-
-	if (r < 0)
-		return r;
-	return current <= limit && margin <= limit - current;
+	return held == to ? APPLY_UNCHANGED : write_value(c, ch->knob, to);
 }
 
 static int apply_mem_max(struct cg *c, const struct change *ch)
 {
-	uint64_t to = cg_mem_kept(ch->to), held;
+	uint64_t to = cg_mem_kept(ch->to), held, use;
 	int r = read_limit(c, CG_FILE_MEM_MAX, &held);
 
 	if (r < 0)
@@ -168,9 +148,12 @@ static int apply_mem_max(struct cg *c, const struct change *ch)
 	if (held == to)
 		return APPLY_UNCHANGED;
 	if (to < held) {
-		r = mem_fits(c, to, ch->margin_bytes);
-		if (r <= 0)
-			return r < 0 ? r : APPLY_REFUSED;
+		/* The workload may grow between this and the write: the margin is to cover it. */
+		r = read_limit(c, CG_FILE_MEM_CURRENT, &use);
+		if (r < 0)
+			return r;
+		if (use > to || ch->margin_bytes > to - use)
+			return APPLY_REFUSED;
 	}
 	return write_value(c, KNOB_MEM_MAX, to);
 }
@@ -196,8 +179,8 @@ static int apply_mem_reclaim(struct cg *c, const struct change *ch)
 }
 
 static int (*const appliers[KNOB_COUNT])(struct cg *, const struct change *) = {
-	[KNOB_CPU_MAX] = apply_cpu_max,         [KNOB_CPU_BURST] = apply_cpu_burst,
-	[KNOB_MEM_HIGH] = apply_mem_high,       [KNOB_MEM_MAX] = apply_mem_max,
+	[KNOB_CPU_MAX] = apply_cpu_max,         [KNOB_CPU_BURST] = apply_value,
+	[KNOB_MEM_HIGH] = apply_value,          [KNOB_MEM_MAX] = apply_mem_max,
 	[KNOB_MEM_RECLAIM] = apply_mem_reclaim,
 };
 
@@ -372,15 +355,6 @@ static int stuck_put(int fd, char value)
 	return pwrite(fd, &value, 1, 0) == 1 ? 0 : -errno;
 }
 
-static int freeze_and_thaw(int fd)
-{
-	int r = stuck_put(fd, '1');
-
-	for (unsigned i = 0; i < THAW_TRIES && stuck_put(fd, '0') < 0; i++)
-		;
-	return r;
-}
-
 int cg_nudge_pid1(int root)
 {
 	int fd = openat(root, FREEZE_FILE, O_WRONLY | O_CLOEXEC);
@@ -392,7 +366,9 @@ int cg_nudge_pid1(int root)
 	/* Nothing may be done in between. */
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &before);
-	r = freeze_and_thaw(fd);
+	r = stuck_put(fd, '1');
+	for (unsigned i = 0; i < THAW_TRIES && stuck_put(fd, '0') < 0; i++)
+		;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(fd);
 	return r;

@@ -42,25 +42,17 @@ static void drop_dir(DIR **d)
 		closedir(*d);
 }
 
-/* For systemd a byte 0 ends a line, and not the file. */
-static bool names_limit(const char *text, size_t size)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (memmem(text, size, keys[i], strlen(keys[i])) != NULL)
-			return true;
-	return false;
-}
-
 static bool file_names_limit(int dir, const char *name)
 {
 	OWN(unit_drop_fd) int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
 	char text[FILE_BYTES];
-	ssize_t n;
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text);
 
-	if (fd < 0)
-		return false;
-	n = read(fd, text, sizeof text);
-	return n > 0 && names_limit(text, (size_t)n);
+	/* For systemd a byte 0 ends a line, and not the file. */
+	for (size_t i = 0; n > 0 && i < ARRAY_SIZE(keys); i++)
+		if (memmem(text, (size_t)n, keys[i], strlen(keys[i])) != NULL)
+			return true;
+	return false;
 }
 
 static bool is_own(const char *name)
@@ -232,16 +224,11 @@ static int unit_dropin_put(char *text, const char *key, uint64_t value, const ch
 				  key, value, unit);
 }
 
-/* Quotas are whole percents: rounding up is for those of others only. */
-static uint64_t percent_of(uint64_t per_sec_usec)
-{
-	return per_sec_usec == UINT64_MAX ? UINT64_MAX
-					  : per_sec_usec / 10000 + !!(per_sec_usec % 10000);
-}
-
 int unit_dropin_text(const char *unit, const struct unit_props *p, uint32_t mask, uint32_t bit,
 		     char ret[UNIT_DROPIN_TEXT])
 {
+	uint64_t quota = p->cpu_quota_per_sec_usec;
+
 	if (unit_interface_of(unit) == NULL)
 		return -EINVAL;
 	snprintf(ret, UNIT_DROPIN_TEXT,
@@ -249,7 +236,10 @@ int unit_dropin_text(const char *unit, const struct unit_props *p, uint32_t mask
 		 "it.\n[%s]\n",
 		 strrchr(unit_interface_of(unit), '.') + 1);
 	if (bit == UNIT_DROPIN_CPU && (mask & UNIT_PROP_CPU_QUOTA)) {
-		unit_dropin_put(ret, "CPUQuota", percent_of(p->cpu_quota_per_sec_usec), "", "%");
+		/* Quotas are whole percents: rounding up is for those of others only. */
+		if (quota != UINT64_MAX)
+			quota = quota / 10000 + !!(quota % 10000);
+		unit_dropin_put(ret, "CPUQuota", quota, "", "%");
 		unit_dropin_put(ret, "CPUQuotaPeriodSec", p->cpu_quota_period_usec, "", "us");
 	}
 	if (bit == UNIT_DROPIN_MEMORY && (mask & UNIT_PROP_MEM_MAX))

@@ -63,11 +63,6 @@ const char *unit_interface_of(const char *unit)
 	return NULL;
 }
 
-static uint64_t *value_of(struct unit_props *p, const struct unit_prop_row *row)
-{
-	return (uint64_t *)((char *)p + row->offset);
-}
-
 static uint64_t value_in(const struct unit_props *p, const struct unit_prop_row *row)
 {
 	return *(const uint64_t *)((const char *)p + row->offset);
@@ -77,7 +72,8 @@ void unit_props_merge(struct unit_props *into, const struct unit_props *from, ui
 {
 	for (size_t i = 0; i < UNIT_PROP_ROWS; i++)
 		if (unit_prop_rows[i].bit & mask)
-			*value_of(into, &unit_prop_rows[i]) = value_in(from, &unit_prop_rows[i]);
+			*(uint64_t *)((char *)into + unit_prop_rows[i].offset) =
+				value_in(from, &unit_prop_rows[i]);
 }
 
 bool unit_props_equal(const struct unit_props *a, const struct unit_props *b, uint32_t mask)
@@ -128,12 +124,10 @@ int unit_message_read_row(sd_bus_message *m, const char **ret_name, const char *
 	if (r <= 0)
 		return r;
 	r = sd_bus_message_read(m, "ssss", &name, NULL, NULL, &state);
-	if (r < 0)
-		return r;
-	r = sd_bus_message_skip(m, "ssouso");
-	if (r < 0)
-		return r;
-	r = sd_bus_message_exit_container(m);
+	if (r >= 0)
+		r = sd_bus_message_skip(m, "ssouso");
+	if (r >= 0)
+		r = sd_bus_message_exit_container(m);
 	if (r < 0)
 		return r;
 	*ret_name = name;

@@ -63,19 +63,14 @@ static usec_t eligible_at(const struct unit_queue *q, const struct entry *e)
 	return MAX(e->since, e->sent_usec + q->config.interval_usec);
 }
 
-/* After its call an entry is kept only to delay the next call of its unit. */
-static bool is_stale(const struct unit_queue *q, const struct entry *e, usec_t now)
-{
-	return e->mask == 0 && !e->in_flight &&
-	       (!e->called || now >= e->sent_usec + q->config.interval_usec);
-}
-
 static void unit_queue_collect(struct unit_queue *q, usec_t now)
 {
 	for (struct entry **at = &q->entries; *at;) {
 		struct entry *e = *at;
 
-		if (!is_stale(q, e, now)) {
+		/* After its call an entry is kept only to delay the next call of its unit. */
+		if (e->mask != 0 || e->in_flight ||
+		    (e->called && now < e->sent_usec + q->config.interval_usec)) {
 			at = &e->next;
 			continue;
 		}

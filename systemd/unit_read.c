@@ -481,14 +481,6 @@ static const struct unit_seen *unit_watch_find(const struct unit_watch *w, const
 	return NULL;
 }
 
-/* The invocation ID; of a unit that was not read again, the remembered one. */
-static const char *invocation_of(const struct unit_watch *w, const struct unit_info *u)
-{
-	const struct unit_seen *seen = u->known ? unit_watch_find(w, u->name) : NULL;
-
-	return seen != NULL ? seen->invocation_id : u->invocation_id;
-}
-
 int unit_watch_set_seen(struct unit_watch *w, const struct unit_info *units, size_t count)
 {
 	struct unit_seen *seen = calloc(count + 1, sizeof *seen);
@@ -496,6 +488,10 @@ int unit_watch_set_seen(struct unit_watch *w, const struct unit_info *units, siz
 	if (seen == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
+		/* Of a unit that was not read again the remembered one. */
+		const struct unit_seen *last =
+			units[i].known ? unit_watch_find(w, units[i].name) : NULL;
+
 		seen[i].name = strdup(units[i].name);
 		if (seen[i].name == NULL) {
 			free_seen(seen, i);
@@ -504,7 +500,7 @@ int unit_watch_set_seen(struct unit_watch *w, const struct unit_info *units, siz
 		snprintf(seen[i].active_state, sizeof seen->active_state, "%s",
 			 units[i].active_state);
 		snprintf(seen[i].invocation_id, sizeof seen->invocation_id, "%s",
-			 invocation_of(w, &units[i]));
+			 last != NULL ? last->invocation_id : units[i].invocation_id);
 	}
 	free_seen(w->seen, w->seen_count);
 	w->seen = seen;

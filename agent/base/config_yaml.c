@@ -195,7 +195,7 @@ static int build_key(struct builder *b, uint32_t *ret_line, char **ret)
 	return *ret != NULL ? 0 : -ENOMEM;
 }
 
-static const struct node *entry_with_key(const struct node *map, const char *key)
+const struct node *node_child(const struct node *map, const char *key)
 {
 	for (const struct node *n = map->child; n != NULL; n = n->next)
 		if (n->key != NULL && strcmp(n->key, key) == 0)
@@ -211,7 +211,7 @@ static struct node **accept_entry(struct builder *b, const struct node *map, str
 
 	if (*tail == NULL)
 		return tail;
-	first = entry_with_key(map, *key);
+	first = node_child(map, *key);
 	if (first != NULL) {
 		config_error(b->errs, &(struct config_place){b->file, line, *key},
 			     "is there twice, first on line %u; allowed: once", first->line);

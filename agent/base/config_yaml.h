@@ -48,6 +48,8 @@ struct node {
 /* A plain scalar that is empty, "~" or "null", or no node at all. */
 bool node_is_null(const struct node *n);
 const char *node_kind_name(enum node_kind k);
+/* The entry of a map with that key; NULL: there is none. */
+const struct node *node_child(const struct node *map, const char *key);
 /* How many there are from this one on. */
 size_t node_count(const struct node *first);
 

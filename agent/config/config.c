@@ -128,15 +128,6 @@ void config_free(struct config *c)
 
 /* --- one value --- */
 
-static const struct node *child_of(const struct node *map, const char *key)
-{
-	const struct node *n = map->child;
-
-	while (n != NULL && strcmp(n->key, key) != 0)
-		n = n->next;
-	return n;
-}
-
 static void __attribute__((format(printf, 4, 5))) say(const struct loader *l, uint32_t line,
 						      const char *key, const char *format, ...)
 {
@@ -226,9 +217,8 @@ static bool pod_key(const char *key)
 static void check_range(const struct loader *l, uint32_t line, const char *path,
 			const struct policy_rule *rule)
 {
-	static const struct {
-		const char *low, *high;
-	} pairs[] = {{"min-cpu", "max-cpu"}, {"min-memory", "max-memory"}};
+	static const struct config_order pairs[] = {{"min-cpu", "max-cpu"},
+						    {"min-memory", "max-memory"}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
 		const struct config_key *low =
@@ -375,7 +365,7 @@ static int load_unit(const struct loader *l, const struct node *n, size_t index,
 		    node_kind_name(n->kind));
 		return 0;
 	}
-	match = child_of(n, MATCH);
+	match = node_child(n, MATCH);
 	if (match == NULL) {
 		say(l, n->line, key, "missing; allowed: a name or glob, or a list of them");
 	} else {
@@ -634,7 +624,7 @@ static int load_section(struct loader *l, const struct node *section, const char
 static void check_constant(struct loader *l, const struct node *root, const char *key,
 			   const char *want)
 {
-	const struct node *n = child_of(root, key);
+	const struct node *n = node_child(root, key);
 
 	if (n == NULL)
 		say(l, root->line, key, "missing; allowed: %s", want);
@@ -651,7 +641,7 @@ static int load_root(struct loader *l, const struct node *root)
 	check_constant(l, root, "apiVersion", CONFIG_API_VERSION);
 	check_constant(l, root, "kind", CONFIG_KIND);
 	/* Before the units, wherever the section is: they inherit from it. */
-	r = load_defaults(l, child_of(root, SECTION_DEFAULTS));
+	r = load_defaults(l, node_child(root, SECTION_DEFAULTS));
 	for (const struct node *n = root->child; n != NULL && r == 0; n = n->next) {
 		if (strcmp(n->key, SECTION_UNITS) == 0)
 			r = load_units(l, n, l->config);

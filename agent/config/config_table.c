@@ -667,14 +667,6 @@ static bool may_be_none(const struct config_key *k)
 	return k->or_none || (k->fallback != NULL && strcmp(k->fallback, NONE) == 0);
 }
 
-/* The parser has checked shares. */
-static bool in_range(const struct config_key *k, uint64_t value)
-{
-	if (k->type == CONFIG_AMOUNT && value & AMOUNT_SHARE)
-		return true;
-	return value >= k->min && value <= k->max;
-}
-
 static bool string_fits(const struct config_key *k, const char *text)
 {
 	if ((k->type == CONFIG_FILE || k->type == CONFIG_PREFIX) && text[0] != '/')
@@ -742,7 +734,9 @@ int config_value_set(const struct config_key *k, const char *text, void *base)
 				     : types[k->type].parse(text, &value);
 	if (r < 0)
 		return r;
-	if (!in_range(k, value))
+	/* The parser has checked shares. */
+	if ((k->type != CONFIG_AMOUNT || !(value & AMOUNT_SHARE)) &&
+	    (value < k->min || value > k->max))
 		return -ERANGE;
 	store(field, types[k->type].width, value);
 	return 0;

@@ -312,19 +312,6 @@ static void shut(struct http_peer *p)
 	p->closing = true;
 }
 
-/* Ends the requests that have taken too long; the library only knows idle ones. */
-static void close_overdue(struct http_server *s)
-{
-	usec_t now = server_now(s);
-
-	for (size_t i = 0; i < HTTP_PEERS_MAX; i++) {
-		struct http_peer *p = &s->peers[i];
-
-		if (p->connection && now >= http_peer_deadline(p, timeout_usec(s)))
-			shut(p);
-	}
-}
-
 /* The library's own time, and the earliest deadline of a connection. */
 static void arm_timer(struct http_server *s)
 {
@@ -344,31 +331,21 @@ static void arm_timer(struct http_server *s)
 	sd_event_source_set_enabled(s->timer, SD_EVENT_ONESHOT);
 }
 
-/* Connections that cannot be taken in now must not wake the loop. */
-static void set_listening(struct http_server *s)
-{
-	bool ready = s->resume_usec == 0 && http_peers_free(s->peers) != NULL;
-
-	sd_event_source_set_enabled(s->listening, ready ? SD_EVENT_ON : SD_EVENT_OFF);
-}
-
-/* Is there work that waits for no client? */
-static bool has_more(const struct http_server *s)
-{
-	MHD_UNSIGNED_LONG_LONG wait_msec;
-
-	return MHD_get_timeout(s->daemon, &wait_msec) == MHD_YES && wait_msec == 0;
-}
-
 static void turn(struct http_server *s)
 {
+	MHD_UNSIGNED_LONG_LONG wait_msec;
 	int pieces = PIECES_MAX;
+	bool ready;
 
 	s->turns++;
+	/* While there is work that waits for no client. */
 	do {
 		MHD_run(s->daemon);
-	} while (has_more(s) && --pieces > 0);
-	set_listening(s);
+	} while (MHD_get_timeout(s->daemon, &wait_msec) == MHD_YES && wait_msec == 0 &&
+		 --pieces > 0);
+	/* Connections that cannot be taken in now must not wake the loop. */
+	ready = s->resume_usec == 0 && http_peers_free(s->peers) != NULL;
+	sd_event_source_set_enabled(s->listening, ready ? SD_EVENT_ON : SD_EVENT_OFF);
 	arm_timer(s);
 }
 
@@ -378,22 +355,10 @@ static int on_io(sd_event_source *, int, uint32_t, void *ctx)
 	return 0;
 }
 
-/* No descriptor is left: closes the connection idle for longest, or tries again later. */
-static void out_of_files(struct http_server *s)
-{
-	struct http_peer *oldest = http_peers_oldest(s->peers);
-
-	if (oldest) {
-		shut(oldest);
-		return;
-	}
-	s->resume_usec = server_now(s) + PAUSE_USEC;
-}
-
 /* Takes one connection in; false: there is none, or not now. */
 static bool take_connection(struct http_server *s)
 {
-	struct http_peer *place = http_peers_free(s->peers), *victim;
+	struct http_peer *place = http_peers_free(s->peers), *victim = NULL;
 	struct http_peer_address from;
 	struct sockaddr_storage address;
 	socklen_t size = sizeof(address);
@@ -402,14 +367,19 @@ static bool take_connection(struct http_server *s)
 	if (!place)
 		return false;
 	fd = http_socket_accept(s->listen_fd, &address, &size, &from);
-	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS)
-		out_of_files(s);
-	if (fd < 0)
-		return fd == -ECONNABORTED;
-	http_peers_forget(s->peers, fd); /* its number is used again */
-	victim = http_peers_victim(s->peers, &from);
+	/* No descriptor is left: closes the connection idle for longest, or tries again later. */
+	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS) {
+		victim = http_peers_oldest(s->peers);
+		if (!victim)
+			s->resume_usec = server_now(s) + PAUSE_USEC;
+	} else if (fd >= 0) {
+		http_peers_forget(s->peers, fd); /* its number is used again */
+		victim = http_peers_victim(s->peers, &from);
+	}
 	if (victim)
 		shut(victim);
+	if (fd < 0)
+		return fd == -ECONNABORTED;
 	*place = (struct http_peer){
 		.connection = HTTP_PEER_COMING,
 		.fd = fd,
@@ -436,9 +406,14 @@ static int on_listening(sd_event_source *, int, uint32_t, void *ctx)
 static int on_timer(sd_event_source *, uint64_t, void *ctx)
 {
 	struct http_server *s = ctx;
+	usec_t now = server_now(s);
 
-	close_overdue(s);
-	if (s->resume_usec != 0 && server_now(s) >= s->resume_usec)
+	/* Ends the requests that have taken too long; the library only knows idle ones. */
+	for (size_t i = 0; i < HTTP_PEERS_MAX; i++)
+		if (s->peers[i].connection &&
+		    now >= http_peer_deadline(&s->peers[i], timeout_usec(s)))
+			shut(&s->peers[i]);
+	if (s->resume_usec != 0 && now >= s->resume_usec)
 		s->resume_usec = 0;
 	turn(s);
 	return 0;

@@ -405,17 +405,6 @@ static uint64_t cpu_quota_before(const struct work *w)
 		       : MAX(least, stored * w->original->cpu_period_usec / USEC_PER_SEC);
 }
 
-static void restore_cpu_files(struct work *w)
-{
-	int r = write_knob(w, KNOB_CPU_MAX, cpu_quota_before(w));
-
-	if (r < 0)
-		fail(w, "cpu.max", r);
-	r = write_knob(w, KNOB_CPU_BURST, w->original->cpu_burst_usec);
-	if (r < 0)
-		fail(w, "cpu.max.burst", r);
-}
-
 /* Use grew past the original after it was found to fit. */
 static void leave_memory(struct work *w)
 {
@@ -488,12 +477,6 @@ static void restore_memory_files(struct work *w)
 		fail(w, "memory.high", r);
 }
 
-static bool props_equal(const struct unit_props *a, const struct unit_props *b)
-{
-	return a->cpu_quota_per_sec_usec == b->cpu_quota_per_sec_usec && a->mem_max == b->mem_max &&
-	       a->mem_high == b->mem_high;
-}
-
 /* Reads everything back: the result is what the kernel and systemd have, not what was written. */
 static void verify(struct work *w)
 {
@@ -513,7 +496,8 @@ static void verify(struct work *w)
 	r = units_get(w->restore, w->target->unit, &stored);
 	if (r < 0 && r != -EOPNOTSUPP)
 		fail(w, "reading systemd's values back", r);
-	else if (r == 0 && !props_equal(&stored, &want))
+	else if (r == 0 && (stored.cpu_quota_per_sec_usec != want.cpu_quota_per_sec_usec ||
+			    stored.mem_max != want.mem_max || stored.mem_high != want.mem_high))
 		fail(w, "systemd holds other values", -EBUSY);
 }
 
@@ -606,7 +590,12 @@ static void restore_unit(const struct restore *r, const struct restore_target *t
 	if (w.usage.limits.cpu_burst_usec > w.original->cpu_burst_usec)
 		(void)write_knob(&w, KNOB_CPU_BURST, w.original->cpu_burst_usec);
 	restore_properties(&w);
-	restore_cpu_files(&w);
+	e = write_knob(&w, KNOB_CPU_MAX, cpu_quota_before(&w));
+	if (e < 0)
+		fail(&w, "cpu.max", e);
+	e = write_knob(&w, KNOB_CPU_BURST, w.original->cpu_burst_usec);
+	if (e < 0)
+		fail(&w, "cpu.max.burst", e);
 	restore_memory_files(&w);
 	verify(&w);
 	say_ratified(r, t, ret);
@@ -662,14 +651,6 @@ static bool is_named(const struct baseline *b, const char *name)
 	       strncmp(shown, name, length) == 0 && shown[length] == '/';
 }
 
-/* NULL: all are. */
-static bool is_wanted(const struct restore *r, const struct baseline *b, const char *name)
-{
-	if (name != NULL && r->exact)
-		return strcmp(restore_shown_name(b), name) == 0;
-	return name == NULL || is_named(b, name);
-}
-
 /* "pod:UID", not "pod:UID/CONTAINER". */
 static bool is_whole_pod(const struct baseline *b)
 {
@@ -713,7 +694,8 @@ static int targets_of(const struct restore *r, const struct baseline_set *set, c
 	for (size_t i = 0; i < set->count; i++) {
 		const struct baseline *b = &set->items[i];
 		struct restore_target *t = &items[count];
-		bool wanted = is_wanted(r, b, name);
+		bool wanted = name == NULL || (r->exact ? strcmp(restore_shown_name(b), name) == 0
+							: is_named(b, name));
 
 		if (!wanted && !is_parent_of_named(set, b, name))
 			continue;

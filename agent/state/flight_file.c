@@ -218,12 +218,6 @@ int flight_log_open(struct flight_log *l, struct saver *saver, int dir, uint64_t
 	return 0;
 }
 
-/* A number that is written as other bytes is written anew: no harm. */
-static bool same_bytes(const void *a, const void *b, size_t size)
-{
-	return memcmp(a, b, size) == 0;
-}
-
 void flight_log_add(struct flight_log *l, const struct tuning *tuning, uint64_t cpu_milli,
 		    const struct flight_line *line)
 {
@@ -240,7 +234,8 @@ void flight_log_add(struct flight_log *l, const struct tuning *tuning, uint64_t 
 		begin(l, "");
 	}
 	from = first = l->lines.used;
-	if (!same_bytes(&l->node, &node, sizeof node)) {
+	/* A number that is written as other bytes is written anew: no harm. */
+	if (memcmp((const char *)&l->node, (const char *)&node, sizeof node) != 0) {
 		l->node = node;
 		text_add_string(&l->lines, "node");
 		put_words(&l->lines, "n", &l->node, sizeof l->node);

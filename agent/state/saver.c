@@ -132,27 +132,22 @@ bool saver_busy(struct saver *s, enum save_what what)
 	return state_of(s, what) != SAVE_NONE;
 }
 
-/* Of a free slot, which the thread leaves alone. */
-static int slot_fill(struct save_slot *slot, int dir, const struct save *save)
-{
-	int copy = fcntl(dir, F_DUPFD_CLOEXEC, 0);
-
-	if (copy < 0)
-		return -errno;
-	slot->dir = copy;
-	slot->save = *save;
-	return 0;
-}
-
 int saver_put(struct saver *s, enum save_what what, int dir, const struct save *save)
 {
 	struct save_slot *slot = &s->slots[what];
-	int r = saver_busy(s, what) ? -EBUSY : slot_fill(slot, dir, save);
+	int copy = -1, r = saver_busy(s, what) ? -EBUSY : 0;
 
+	if (r == 0)
+		copy = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+	if (r == 0 && copy < 0)
+		r = -errno;
 	if (r < 0) {
 		free(save->body);
 		return r;
 	}
+	/* The thread leaves a free slot alone. */
+	slot->dir = copy;
+	slot->save = *save;
 	if (!s->running) {
 		slot->result = write_files(slot);
 		slot->state = SAVE_ENDED;

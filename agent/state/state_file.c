@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/state/state_file.h"
 #include "agent/base/file.h"
+#include "policy/base/text.h"
 #include "policy/types/limits.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -298,16 +299,12 @@ static int read_text(struct cursor *c, char **ret)
 /* A canonical decimal number up to max; stops at the first other character. */
 static int read_number(struct cursor *c, uint64_t max, uint64_t *ret)
 {
-	const char *start = c->p;
-	uint64_t n = 0;
+	/* A blank or the line's end is behind the value. */
+	const char *end = text_number(c->p, ret);
 
-	for (; c->p < c->end && *c->p >= '0' && *c->p <= '9'; c->p++)
-		if (__builtin_mul_overflow(n, 10, &n) ||
-		    __builtin_add_overflow(n, (uint64_t)(*c->p - '0'), &n))
-			return -EBADMSG;
-	if (c->p == start || n > max || (*start == '0' && c->p - start > 1))
+	if (end == NULL || *ret > max || (*c->p == '0' && end - c->p > 1))
 		return -EBADMSG;
-	*ret = n;
+	c->p = end;
 	return 0;
 }
 
