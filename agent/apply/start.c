@@ -80,7 +80,8 @@ void boost_update(struct unit_table *t, struct plan *plan)
 		persist_baselines(t->records);
 	UNITS_FOREACH (m, t) {
 		/* The limit to restore must be on disk before the boost. */
-		if (managed_has_laws(m) && (m->control.boost.written || persist_has_boost_base(m)))
+		if (control_boosts(&m->control) && managed_has_laws(m) &&
+		    (m->control.boost.written || persist_has_boost_base(m)))
 			recorded_call(m, &(struct flight_input){.kind = FLIGHT_BOOST}, &x);
 	}
 }

@@ -255,8 +255,7 @@ usec_t control_startup_raise(const struct control *c, const struct tuning *t)
 	return by_history || c->cpu.last_change >= end ? 0 : end;
 }
 
-/* A cheap test: most containers have no boost. */
-static bool concerns(const struct control *c)
+bool control_boosts(const struct control *c)
 {
 	const struct boost_rule *r = &c->rule.boost;
 
@@ -289,7 +288,7 @@ uint64_t control_boost_prepare(struct control *c, const struct control_context *
 {
 	struct boost_decision d;
 
-	if (!concerns(c))
+	if (!control_boosts(c))
 		return 0;
 	boost_decide(c, x, &d);
 	if (c->boost.written || (d.phase == BOOST_ACTIVE && d.write))
@@ -314,7 +313,7 @@ void control_boost(struct control *c, const struct control_context *x)
 	struct control_resource *res = &c->resource[RESOURCE_CPU];
 	struct boost_decision d;
 
-	if (!concerns(c))
+	if (!control_boosts(c))
 		return;
 	boost_decide(c, x, &d);
 	if (!d.write || c->kernel.cpu_quota_usec == LIMIT_MAX)

@@ -191,6 +191,9 @@ usec_t control_startup_raise(const struct control *c, const struct tuning *t);
  * begins or ends. The boosted limit is temporary: control_lasting() is the limit that returns
  * afterwards, and the one that is reported. */
 void control_boost(struct control *c, const struct control_context *x);
+/* Else that call does nothing. Most containers have no boost, and a call is recorded with all that
+ * is known before it. */
+bool control_boosts(const struct control *c);
 /* What must be on disk before control_boost(): the limit to return to; 0: no boosted limit is held
  * or about to be written. */
 uint64_t control_boost_prepare(struct control *c, const struct control_context *x);
