@@ -2,8 +2,9 @@
 /*
  * How soon and how far a CPU limit follows a demand that steps up after a minute of idling, in a
  * model of bandwidth control (policy/backtest/rig.h) with passes, periods and arrivals at random
- * phases: our laws on their clocks, Autothrottle's law on its second and VPA's loop on its minutes,
- * all for the same loads. The lab measures the same on a real kernel (test/lab/kit/react.c).
+ * phases: our laws on their clocks and with throttle events, answered at once or a quarter of them
+ * 1 to 40 ms late; Autothrottle's law on its second and VPA's loop on its minutes, all for the same
+ * loads. The lab measures the same on a real kernel (test/lab/kit/react.c).
  *
  * bench_reflex [CPUS [THREADS]]: of one machine, of one width of load; else 8, and 1 to 8.
  */
@@ -42,6 +43,7 @@ struct outcome {
 	usec_t first;       /* from the first throttled period to the first raise */
 	usec_t reach;       /* from the step to 80 % of the demand */
 	uint64_t overshoot; /* highest limit, permille of the demand */
+	usec_t stood;       /* a thread on average, of the first second */
 	bool throttled;
 };
 
@@ -90,15 +92,18 @@ static void note_step(struct rig *r, const struct change *, int)
 	note_limit(r->user, sim_milli(&r->sim), r->sim.now);
 }
 
-/* When a period of the next tick ends throttled; 0: none does. */
-static usec_t throttled_ahead(const struct rig *r)
+/* When a period of the next tick ends throttled, or its quota is used; 0: none. */
+static usec_t throttled_ahead(const struct rig *r, bool within)
 {
 	struct sim s = r->sim;
 	uint64_t before = s.u.nr_throttled;
 
-	while (s.now < r->sim.now + r->tick_usec && s.u.nr_throttled == before)
+	while (s.now < r->sim.now + r->tick_usec) {
 		sim_run(&s, FINE);
-	return s.u.nr_throttled > before ? s.now : 0;
+		if (s.u.nr_throttled > before || (within && s.throttled))
+			return s.now;
+	}
+	return 0;
 }
 
 static void begin_load(struct sim *sim, const struct load *l, struct watch *w)
@@ -109,7 +114,8 @@ static void begin_load(struct sim *sim, const struct load *l, struct watch *w)
 	sim->next_cycle = w->begin = sim->now + l->phase;
 }
 
-static struct outcome run_ours(const struct step *s, const struct load *l)
+static struct outcome run_rig(const struct step *s, const struct load *l,
+			      struct rig_reports *reports)
 {
 	struct watch w = {.s = s};
 	struct rig r;
@@ -125,12 +131,37 @@ static struct outcome run_ours(const struct step *s, const struct load *l)
 	begin_load(&r.sim, l, &w);
 	while (r.sim.now < w.begin + WATCH) {
 		if (w.throttled_at == 0)
-			w.throttled_at = throttled_ahead(&r);
-		rig_tick(&r);
+			w.throttled_at = throttled_ahead(&r, reports != NULL);
+		if (reports != NULL)
+			rig_tick_reported(&r, reports);
+		else
+			rig_tick(&r);
+		if (r.sim.now <= w.begin + USEC_PER_SEC)
+			w.o.stood = r.sim.u.throttled_usec / l->l.threads;
 	}
 	control_drop(&r.c);
 	w.o.throttled = w.throttled_at != 0;
 	return w.o;
+}
+
+static struct outcome run_ours(const struct step *s, const struct load *l)
+{
+	return run_rig(s, l, NULL);
+}
+
+static struct outcome run_events(const struct step *s, const struct load *l)
+{
+	struct rig_reports reports = {.random = l->seed};
+
+	return run_rig(s, l, &reports);
+}
+
+static struct outcome run_late(const struct step *s, const struct load *l)
+{
+	struct rig_reports reports = {
+		.random = l->seed, .late_permille = 250, .late_most = 40 * MS};
+
+	return run_rig(s, l, &reports);
 }
 
 /* ---- Autothrottle's ---- */
@@ -250,7 +281,7 @@ static uint64_t percentile(struct series *s, unsigned percent)
 }
 
 struct result {
-	struct series first, reach, overshoot, drop, queue;
+	struct series first, reach, overshoot, drop, queue, stood;
 	size_t unanswered; /* throttled, and not raised */
 };
 
@@ -271,6 +302,7 @@ static void measure(const struct step *s, law *f, struct result *ret)
 		series_add(&ret->first, o.first);
 		series_add(&ret->reach, o.reach);
 		series_add(&ret->overshoot, o.overshoot);
+		ret->stood.value[ret->stood.count++] = o.stood;
 		series_add(drops ? &ret->drop : &ret->queue, o.overshoot);
 	}
 }
@@ -296,6 +328,7 @@ static void show(const struct step *s, const char *whose, struct result *r)
 		{"overshoot_drop_p95", &r->drop, 95, false},
 		{"overshoot_queue_p95", &r->queue, 95, false},
 		{"overshoot_max", &r->overshoot, 100, false},
+		{"stood_ms_p95", &r->stood, 95, true},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -327,7 +360,11 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		law *f;
-	} laws[] = {{"reflex", run_ours}, {"autothrottle", run_captain}, {"vpa", run_vpa}};
+	} laws[] = {{"reflex", run_ours},
+		    {"events", run_events},
+		    {"events_late", run_late},
+		    {"autothrottle", run_captain},
+		    {"vpa", run_vpa}};
 	static struct result r[ARRAY_SIZE(laws)];
 
 	if (argc > 1)

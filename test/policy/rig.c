@@ -160,6 +160,8 @@ static void run_ms(struct rig *r, struct rig_reports *p)
 	sim_run(&r->sim, USEC_PER_MSEC);
 	r->sim.cpus = cpus;
 	r->now_real += USEC_PER_MSEC;
+	if (p->each != NULL)
+		p->each(r);
 }
 
 void rig_tick_reported(struct rig *r, struct rig_reports *p)

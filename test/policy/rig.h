@@ -37,6 +37,7 @@ struct rig_reports {
 	uint32_t stolen_permille; /* of the time no CPU runs the load, a few ms at a time */
 	bool armed, stolen;
 	usec_t answer_at, period_end;
+	void (*each)(struct rig *r); /* after each millisecond; may be NULL */
 };
 
 /* Looks at what the kernel reports within the period. */
