@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/config/config.h"
-#include "agent/kube/model/namespaces.h"
+#include "agent/kube/model/decode.h"
 #include "policy/report/report.h"
 #include "policy/report/rollout.h"
 

@@ -7,7 +7,6 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
-#include "agent/manage/wake.h"
 #include "cgroup/writer.h"
 #include <errno.h>
 #include <string.h>

@@ -3,8 +3,6 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
-#include "agent/manage/pid1.h"
-#include "agent/manage/wake.h"
 #include "cgroup/levels.h"
 #include "cgroup/writer.h"
 #include <errno.h>

@@ -5,9 +5,7 @@
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
-#include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/wake.h"
 #include "agent/recorder/recorder.h"
 #include <errno.h>
 

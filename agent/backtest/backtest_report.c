@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/backtest/backtest_report.h"
 #include "agent/view/chart.h"
-#include "agent/view/human.h"
+#include "agent/view/view.h"
 #include <errno.h>
 #include <math.h>
 #include <sched.h>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "agent/ctl/ctl.h"
-#include "agent/view/human.h"
 #include "agent/view/view.h"
 
 /* "-" when it is missing or no text. */

@@ -6,10 +6,8 @@
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
-#include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
-#include "agent/manage/wake.h"
 #include "agent/pod/pods.h"
 #include "cgroup/writer.h"
 #include <errno.h>

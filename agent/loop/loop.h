@@ -4,14 +4,11 @@
 
 #include "agent/base/lock.h"
 #include "agent/journal/event.h"
-#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
-#include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
-#include "agent/manage/wake.h"
 #include "agent/serve/serve.h"
 #include "agent/units/lifecycle.h"
 #include <stdbool.h>

@@ -8,7 +8,6 @@
 #include "agent/manage/node_memory.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
-#include "agent/manage/wake.h"
 #include "agent/pod/cluster.h"
 #include "agent/recorder/recorder.h"
 #include "cgroup/levels.h"

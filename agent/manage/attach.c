@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The cgroup of an entry, which comes and goes. */
-#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
-#include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
-#include "agent/manage/wake.h"
 #include "cgroup/kubepods.h"
 #include "cgroup/levels.h"
 #include "policy/base/text.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/manage/managed.h"
-#include "agent/manage/wake.h"
 #include "cgroup/writer.h"
 #include <stdlib.h>
 #include <string.h>

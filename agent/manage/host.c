@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/manage/host.h"
+#include "agent/manage/managed.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

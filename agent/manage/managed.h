@@ -6,19 +6,19 @@
 #include "agent/manage/parts.h"
 #include "agent/metrics/counters.h"
 #include "agent/view/view.h"
+#include "cgroup/discover.h"
+#include "cgroup/kubepods.h"
 #include "policy/control/control.h"
 #include "policy/laws/drift.h"
 #include "policy/types/reason.h"
-#include "systemd/unit_props.h"
+#include "systemd/unit.h"
 
 struct config;
 struct flight_recorder;
-struct host;
 struct kube_container;
 struct pid1;
 struct pod;
 struct usage;
-struct wakeup;
 
 struct managed {
 	struct unit_table *table; /* that it is in */
@@ -281,3 +281,97 @@ void managed_free_all(struct unit_table *t);
 /* An empty plan in the memory of the table, which one plan at a time may use. */
 void plan_begin(struct unit_table *t, struct plan *ret);
 struct control_context daemon_context(struct unit_table *t, struct plan *plan);
+
+/* --- host.c: the host, as found at the start, and what is known of this agent on it */
+struct host {
+	struct cg_host cg;
+	char controllers[64];
+	uint64_t cpu_milli;
+	int root; /* cgroup root; -1: not open */
+	/* The kubelet's root below it, as configured or found; "": the same. */
+	char kubelet_root[KUBEPODS_PATH_MAX];
+	const char *unsupported; /* why nothing here can be managed, static text; NULL: it can */
+	/* Of vscaled itself: never managed, nor are its parents. "": it runs in no pod. */
+	char own_cgroup[256];
+	char own_namespace[64], own_pod[256];
+	bool name_wrong;  /* no listed pod has a cgroup here, and other pods have; reported */
+	bool cpu_manager; /* the kubelet assigns CPUs to containers: limits may be replayed at any
+			     time */
+};
+
+/* Reads which cgroup and pod vscaled itself runs in; no root is open. */
+void host_init(struct host *h);
+/* Opens the root, and counts the CPUs. */
+int host_open(struct host *h);
+void host_close(struct host *h);
+/* Has the pod a cgroup here? uid: the one in cgroup names. kubepods_find_pod(). */
+int host_find_pod(const struct host *h, const char *uid, char ret[static KUBEPODS_PATH_MAX]);
+
+/* --- PID 1: how properties and lists of units get there, and what is known of its state */
+
+/* How properties get to PID 1; tests put a recorder here. Same contracts as systemd/unit.h. */
+struct unit_port {
+	struct unit_bus *bus; /* of a recorder: itself */
+	int (*list)(struct unit_bus *bus, const char *const *patterns, size_t count);
+	int (*set)(struct unit_bus *bus, const char *unit, const struct unit_props *want,
+		   uint32_t mask, bool urgent);
+	bool (*pending)(const struct unit_bus *bus, const char *unit);
+	void (*forget)(struct unit_bus *bus, const char *unit); /* NULL: nothing ever waits */
+	int (*get)(struct unit_bus *bus, const char *unit);
+	/* For a unit with other drop-ins that beat a runtime property; NULL: there are none. */
+	bool (*beaten)(const char *unit);
+	int (*keep)(const char *unit, const struct unit_props *want, uint32_t mask);
+};
+
+/* Written by agent/units; reloading, reload_ended by agent/drift, list_due by all. */
+struct pid1 {
+	struct unit_port port;
+	bool connected;
+	bool lost;   /* the connection was lost once, which is reported */
+	bool absent; /* there is no connection, and none is needed */
+	bool reloading;
+	usec_t reload_ended;
+	bool list_due;        /* to be requested */
+	bool list_pending;    /* requested, not answered */
+	bool listed;          /* the first list arrived */
+	usec_t list_asked_at; /* when the newest list was requested */
+	usec_t list_whole_at; /* the same, with the properties of all units */
+};
+
+/* --- wake.c: a wake-up: its time */
+/* Event sources that may raise a limit run before those that serve requests and replies, and after
+ * those that report external writes and removed cgroups. */
+#define DAEMON_PRIORITY_REFLEX (SD_EVENT_PRIORITY_IMPORTANT / 2)
+
+struct event_log;
+struct unit_table;
+
+/* The time of a wake-up: boottime for control, realtime for records. */
+typedef void daemon_clock_fn(void *ctx, usec_t *ret_boot, usec_t *ret_real);
+
+struct wakeup {
+	sd_event *event; /* NULL: there is no loop yet */
+	struct event_log *log;
+	struct unit_table *units;
+	daemon_clock_fn *clock;
+	void *clock_ctx;     /* its context */
+	usec_t now;          /* boottime of this wake-up */
+	usec_t monotonic;    /* the same on daemon_clock() */
+	usec_t due;          /* when the timer's wake-up was due, boottime; 0: not the timer's */
+	usec_t now_real;     /* realtime, steps of the wall clock taken out */
+	usec_t wall_now;     /* the wall clock as it is, for comparison with timestamps of others */
+	int64_t offset_usec; /* from boottime to now_real */
+	usec_t started_at;   /* the first wake-up */
+	usec_t started_monotonic;
+	usec_t ticked_at;   /* the newest of the timer, boottime */
+	uint64_t iteration; /* of the event loop, that of the newest wake-up; UINT64_MAX: a call
+			       took long, and the clocks are read again */
+	uint64_t count;     /* of wake-ups: dispatches of the loop that a handler answered */
+};
+
+/* Every handler calls this first. Reads the clocks, once in a dispatch of the loop. */
+void daemon_wake(struct wakeup *w);
+/* CLOCK_MONOTONIC now, for measuring vscaled's own cost. */
+usec_t daemon_clock(void);
+/* The clock of the host; tests have their own. */
+void daemon_host_clock(void *ctx, usec_t *ret_boot, usec_t *ret_real);

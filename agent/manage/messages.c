@@ -3,13 +3,11 @@
 #include "agent/manage/messages.h"
 #include "agent/base/escape.h"
 #include "agent/config/config.h"
-#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
-#include "agent/view/human.h"
+#include "agent/view/view.h"
 #include "policy/base/base.h"
 #include <stdio.h>
 #include <string.h>

@@ -2,10 +2,8 @@
 #include "agent/manage/node_memory.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
-#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/wake.h"
 #include "cgroup/kubepods.h"
 #include "policy/base/base.h"
 #include <errno.h>

@@ -4,7 +4,6 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/wake.h"
 
 static const char POD[] = "its pod";
 

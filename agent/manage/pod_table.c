@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Queries on the table of pods. */
 #include "agent/manage/pod_table.h"
-#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "cgroup/kubepods.h"
 #include <stdarg.h>

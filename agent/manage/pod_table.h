@@ -2,7 +2,7 @@
 /* The annotated pods of this node: what is kept of each, and queries on the table. */
 #pragma once
 
-#include "agent/kube/model/namespaces.h"
+#include "agent/kube/model/decode.h"
 #include "agent/manage/parts.h"
 #include "agent/restore/restore.h"
 #include "cgroup/kubepods.h"

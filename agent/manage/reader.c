@@ -4,10 +4,8 @@
 #include "agent/base/process.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
-#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
-#include "agent/manage/wake.h"
 #include "cgroup/levels.h"
 #include <dirent.h>
 #include <errno.h>

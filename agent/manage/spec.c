@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/config/config.h"
-#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/wake.h"
 #include "cgroup/reader.h"
 #include "cgroup/writer.h"
 #include "policy/base/base.h"

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The table of what is managed: an entry is added and removed; its id, its state, and queries. */
 #include "agent/config/config.h"
-#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
-#include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/wake.h"
 #include "policy/control/control.h"
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/manage/wake.h"
 #include "agent/journal/event.h"
 #include "agent/manage/managed.h"
 #include <time.h>

@@ -5,13 +5,11 @@
 #include "agent/base/process.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
-#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
 #include "agent/pod/pods.h"
 #include "agent/view/view.h"
@@ -406,7 +404,6 @@ void cluster_check(struct cluster *c)
 
 void cluster_tick(struct cluster *c, bool review)
 {
-	const struct kube_watch_state *w = kube_watch_state(c->watch);
 	const struct kube_client_counters *n = kube_client_counters(c->client);
 
 	runtime_check(c->units, review);
@@ -420,8 +417,7 @@ void cluster_tick(struct cluster *c, bool review)
 	cluster_namespaces_tick(c);
 	cluster_node_tick(c);
 	cluster_bounds_tick(c, review);
-	c->units->tally->watch_restarts += w->restarts - c->restarts_counted;
-	c->restarts_counted = w->restarts;
+	c->units->tally->watch_restarts = kube_watch_state(c->watch)->restarts;
 	if (!review) {
 		step_if_due(c);
 		return;

@@ -4,7 +4,6 @@
  * daemon waits for any of this. */
 #pragma once
 
-#include "agent/kube/model/autoscalers.h"
 #include "agent/kube/model/decode.h"
 #include "agent/kube/report/reporter.h"
 #include "agent/kube/watch/watch.h"
@@ -84,10 +83,9 @@ struct cluster {
 	char watch_trouble[256]; /* "": none */
 	char write_trouble[256];
 	/* Connections that are kept open. */
-	usec_t warmed_at; /* 0: never */
-	usec_t warm_wait; /* until the connections are looked at again; 0: the shortest */
-	bool warm_failed; /* the last request */
-	uint64_t restarts_counted;
+	usec_t warmed_at;          /* 0: never */
+	usec_t warm_wait;          /* until the connections are looked at again; 0: the shortest */
+	bool warm_failed;          /* the last request */
 	uint64_t requests_trimmed; /* as of the last footprint_trim() */
 	bool bounds_due; /* something that cluster_bounds_tick() depends on may have changed */
 };

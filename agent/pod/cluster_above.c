@@ -5,9 +5,7 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/wake.h"
 #include "agent/pod/cluster.h"
-#include "agent/view/human.h"
 #include "agent/view/view.h"
 #include <stdio.h>
 

@@ -5,11 +5,9 @@
  */
 #include "agent/config/config.h"
 #include "agent/kube/model/published.h"
-#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/wake.h"
 #include "agent/pod/cluster.h"
 #include "policy/base/backoff.h"
 #include "policy/control/control.h"

@@ -5,10 +5,8 @@
  * LimitRanges or autoscalers that was never there makes them none. */
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
-#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/wake.h"
 #include "agent/pod/cluster.h"
 #include "agent/pod/pods.h"
 #include "cgroup/kubepods.h"

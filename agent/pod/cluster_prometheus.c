@@ -7,7 +7,6 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/wake.h"
 #include "agent/pod/cluster.h"
 #include "agent/prometheus/prometheus.h"
 #include "policy/base/backoff.h"

@@ -3,13 +3,11 @@
  * the hooks through which the pods query it. */
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
-#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/wake.h"
 #include "agent/metrics/counters.h"
 #include "agent/pod/cluster.h"
 #include "agent/pod/pods.h"

@@ -8,7 +8,6 @@
 #include "agent/kube/model/pod.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/wake.h"
 #include "agent/pod/cluster.h"
 #include "agent/pod/pods.h"
 #include "policy/base/base.h"

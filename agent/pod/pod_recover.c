@@ -6,12 +6,10 @@
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
 #include "agent/kube/model/published.h"
-#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/wake.h"
 #include "agent/pod/pods.h"
 #include "policy/base/base.h"
 

@@ -3,7 +3,6 @@
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/wake.h"
 #include "agent/pod/pods.h"
 #include <stdio.h>
 #include <string.h>

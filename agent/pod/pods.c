@@ -6,12 +6,10 @@
 #include "agent/base/process.h"
 #include "agent/journal/event.h"
 #include "agent/kube/report/reporter.h"
-#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
-#include "agent/manage/wake.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
-#include "agent/manage/wake.h"
 #include <errno.h>
 
 /* Watched for so long after the last thing of interest. */

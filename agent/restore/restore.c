@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/restore/restore.h"
 #include "agent/base/file.h"
-#include "agent/view/human.h"
+#include "agent/view/view.h"
 #include "cgroup/kubepods.h"
 #include "cgroup/writer.h"
 #include "policy/base/text.h"

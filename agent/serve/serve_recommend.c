@@ -2,7 +2,6 @@
 #include "agent/base/json.h"
 #include "agent/config/config.h"
 #include "agent/kube/model/decode.h"
-#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"

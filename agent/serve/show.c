@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/serve/show.h"
 #include "agent/config/config.h"
-#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/node_memory.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/wake.h"
 #include "agent/pod/cluster.h"
 #include "agent/pod/pods.h"
-#include "agent/view/human.h"
 #include "agent/view/view.h"
 #include <string.h>
 

@@ -2,13 +2,10 @@
 /* Pause, resume, restore, and handing back a unit that is no longer managed. */
 #include "agent/units/lifecycle.h"
 #include "agent/apply/apply.h"
-#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
-#include "agent/manage/pid1.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/wake.h"
 #include "agent/pod/pods.h"
 #include <errno.h>
 #include <string.h>

@@ -4,12 +4,9 @@
 #include "agent/apply/apply.h"
 #include "agent/base/process.h"
 #include "agent/drift/drift_events.h"
-#include "agent/manage/host.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
-#include "agent/manage/pid1.h"
-#include "agent/manage/wake.h"
 #include "agent/pod/pods.h"
 #include "systemd/unit_dropin.h"
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/view/chart.h"
-#include "agent/view/human.h"
+#include "agent/view/view.h"
 #include <math.h>
 #include <string.h>
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "agent/base/json.h"
+#include "policy/control/control.h"
 #include "policy/types/reason.h"
 
 #define VIEW_NONE (UINT64_MAX - 1)
@@ -89,3 +90,17 @@ struct restore_result {
 
 /* "restored", "left", "gone", "failed", "pending". */
 extern const char *const restore_outcome_names[RESTORE_OUTCOME_COUNT];
+
+/* Numbers as people read them: VIEW_NONE is "-", LIMIT_MAX is "max". */
+
+#define HUMAN_SIZE 32
+
+/* Both return their buffer. */
+const char *human_amount(enum resource which, uint64_t amount, char ret[static HUMAN_SIZE]);
+const char *human_span(usec_t span_usec, char ret[static HUMAN_SIZE]);
+
+/* The numbers behind a decision, in words: "throttled 43 % of the last second". */
+
+#define DECISION_TEXT_BYTES 160
+
+void decision_text(const struct decision *d, enum resource r, char ret[static DECISION_TEXT_BYTES]);

@@ -134,7 +134,7 @@ static void find_traps(struct draft *d)
 {
 	if (report_pending(d->s) || d->growing || !d->f->echoed)
 		return;
-	for (size_t i = 0; i < d->f->container_count && i < 64; i++)
+	for (size_t i = 0; i < d->f->container_count; i++)
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 			const struct report_resource *x = &d->f->containers[i].resource[r];
 			uint64_t should = d->f->restoring ? x->original_limit : x->held;
@@ -143,7 +143,7 @@ static void find_traps(struct draft *d)
 			    x->spec_limit == should && d->want[i].limit[r] == should &&
 			    limit_kept(r, x->actual, d->t->page_bytes) !=
 				    limit_kept(r, should, d->t->page_bytes))
-				d->ret->write[r] |= 1ULL << i;
+				d->ret->write = true;
 		}
 }
 

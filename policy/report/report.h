@@ -338,9 +338,9 @@ struct report_decision {
 	/* With resourceVersion: a change that vscaled has not seen is a conflict. */
 	bool exact;
 	enum report_urgency urgency;
-	/* Bit of the container: spec and checkpoint have the value and the cgroup does not. A
-	 * request cannot change that, so it is written to the cgroup directly. */
-	uint64_t write[RESOURCE_COUNT];
+	/* Spec and checkpoint have a value and the cgroup does not. A request cannot change that,
+	 * so it is written to the cgroup directly. */
+	bool write;
 	struct report_patch patch;
 };
 

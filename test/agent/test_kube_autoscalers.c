@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which requests HorizontalPodAutoscalers depend on. */
 #include "agent/base/file.h"
-#include "agent/kube/model/autoscalers.h"
 #include "agent/kube/model/decode.h"
 #include "test/check.h"
 #include <errno.h>

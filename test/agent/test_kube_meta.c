@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the metadata of a pod says of it, and lists of nothing but metadata. */
 #include "agent/kube/model/decode.h"
-#include "agent/kube/model/namespaces.h"
 #include "test/check.h"
 #include <errno.h>
 

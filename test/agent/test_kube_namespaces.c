@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The annotations of namespaces, from a list of the API server. */
 #include "agent/kube/model/decode.h"
-#include "agent/kube/model/namespaces.h"
 #include "test/check.h"
 #include <errno.h>
 

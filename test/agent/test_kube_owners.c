@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* managedFields: which values of a pod's spec are vscaled's, and which are another's. */
 #include "agent/kube/model/decode.h"
-#include "agent/kube/model/owners.h"
+#include "agent/kube/model/decode_impl.h"
 #include "test/check.h"
 
 #define ENTRY(manager, operation, sub, fields)                                                     \

@@ -2,7 +2,6 @@
 /* Lists of namespaces: what is refused says why, what is taken is whole. */
 #include "agent/kube/model/decode.h"
 #include "agent/kube/model/names.h"
-#include "agent/kube/model/namespaces.h"
 #include "test/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

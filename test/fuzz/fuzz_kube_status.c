@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Answers that are no pods: whatever comes, texts end, fit and hold nothing that a log acts on. */
-#include "agent/kube/model/autoscalers.h"
 #include "agent/kube/model/decode.h"
 #include "agent/kube/model/names.h"
 #include "test/fuzz/fuzz.h"

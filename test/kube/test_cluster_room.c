@@ -4,9 +4,9 @@
  * The kubelet admits by what it has allocated. The scheduler makes room for a deferred resize as
  * the alpha of KEP-5836 does: it counts the highest of desired, allocated and actual of all pods
  * and takes those of lower priority away. */
+#include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
-#include "agent/manage/wake.h"
 #include "agent/pod/cluster.h"
 #include "agent/pod/pods.h"
 #include "test/check.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The line splitter in every cut, and base64 as strict as it says. */
-#include "agent/kube/client/base64.h"
+#include "agent/kube/client/config.h"
 #include "agent/kube/client/lines.h"
 #include "policy/base/base.h"
 #include "test/check.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/client/config.h"
 #include "agent/base/config_yaml.h"
-#include "agent/kube/client/base64.h"
 #include "agent/kube/client/credential.h"
+#include "policy/base/base.h"
 #include <assert.h>
 #include <errno.h>
+#include <resolv.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -544,4 +545,25 @@ int kube_config_load(const char *path, const char *context, struct kube_config *
 	while (count > 0)
 		credential_wipe((char *)from[--count].text);
 	return r;
+}
+
+/* --- base64 */
+
+int base64_text(const char *in, char **ret)
+{
+	static const char characters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\r\n";
+	size_t len = strlen(in);
+	OWN(drop_free) char *out = malloc(len + 1);
+	int n;
+
+	if (out == NULL)
+		return -ENOMEM;
+	/* The library skips all blanks. */
+	n = strspn(in, characters) == len ? b64_pton(in, (unsigned char *)out, len) : -1;
+	if (n <= 0 || memchr(out, '\0', (size_t)n) != NULL)
+		return -EBADMSG;
+	out[n] = '\0';
+	*ret = STEAL(out);
+	return 0;
 }

@@ -51,3 +51,7 @@ int kube_config_parse(const struct kube_config_text *from, size_t count, const c
 /* path: a file, or a list of them as $KUBECONFIG; those that are missing are passed over. */
 int kube_config_load(const char *path, const char *context, struct kube_config *ret,
 		     struct kube_config_error *err);
+
+/* Base64 of RFC 4648, strictly: padded, no blanks but the ends of lines, no spare bits, nothing
+ * behind it. Owned text with a NUL behind it. -EBADMSG, also for a NUL inside; -ENOMEM. */
+int base64_text(const char *in, char **ret);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* HorizontalPodAutoscalers of autoscaling/v2, as far as they depend on requests, and
  * VerticalPodAutoscalers of autoscaling.k8s.io/v1. */
-#include "agent/kube/model/autoscalers.h"
+#include "agent/kube/model/decode.h"
 #include "agent/kube/model/decode_impl.h"
 #include "agent/kube/model/names.h"
 #include <errno.h>

@@ -32,3 +32,7 @@ int decode_containers(const struct field *spec, const struct field *status, stru
 enum qos_class decode_qos(const struct kube_pod *p);
 /* decode_heap.c, the same: command, args and env of a container. */
 void decode_heap(const struct field *container, struct kube_container *c);
+/* owners.c: metadata.managedFields, of which half of a pod's text consists, cut to what is needed.
+ * As scan_cut_fn: of one object fieldsV1 remains {"app":5}, KUBE_LEAF_* of each container with a
+ * value in it. Returns the number of containers. */
+size_t owners_cut(char *text, size_t len);

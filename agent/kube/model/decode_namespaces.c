@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Annotations of namespaces, from a list that is decoded one item at a time. */
+#include "agent/kube/model/decode.h"
 #include "agent/kube/model/decode_impl.h"
 #include "agent/kube/model/names.h"
-#include "agent/kube/model/namespaces.h"
 #include <errno.h>
 #include <string.h>
 

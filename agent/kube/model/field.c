@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kube/model/field.h"
 #include "agent/base/escape.h"
-#include "agent/kube/model/owners.h"
+#include "agent/kube/model/decode_impl.h"
 #include "policy/base/quantity.h"
 #include <errno.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/kube/model/owners.h"
+#include "agent/kube/model/decode_impl.h"
 #include "agent/kube/model/pod.h"
 #include <stdio.h>
 #include <string.h>

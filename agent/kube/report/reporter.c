@@ -880,7 +880,7 @@ static void reporter_examine(struct pod_report *t, usec_t now)
 		return;
 	}
 	reporter_decide(t, now, &d);
-	if ((d.write[RESOURCE_CPU] | d.write[RESOURCE_MEMORY]) != 0)
+	if (d.write)
 		r->events.verify(r->events.ctx, t->pod);
 	free(reporter_status_due(t, now, &status));
 	if (!d.send && !status)
