@@ -151,7 +151,7 @@ static void give(struct cluster_prometheus *p)
 {
 	struct cluster *c = p->cluster;
 	UNITS_FOREACH (m, c->units) {
-		struct past_series own[RESOURCE_COUNT] = {{NULL}};
+		struct past_series own[RESOURCE_COUNT] = {0};
 		char detail[96];
 
 		if (!needs(c, m) || strcmp(m->history_key, p->key) != 0)

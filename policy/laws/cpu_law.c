@@ -51,9 +51,10 @@
 static uint64_t proven_permille(uint64_t limit_milli, const struct cpu_rates *since_write)
 {
 	uint64_t used = mul_div(since_write->used_milli, 1000, MAX(limit_milli, (uint64_t)1));
-	uint64_t more = used > 1000 ? used - 1000 : 0;
+	uint64_t more = used > 1000 ? used - 1000 : 0,
+		 most = PROVEN_LAGS_PERMILLE - PROVEN_PERMILLE;
 
-	return PROVEN_LAGS_PERMILLE - MIN(more, PROVEN_LAGS_PERMILLE - PROVEN_PERMILLE);
+	return PROVEN_LAGS_PERMILLE - MIN(more, most);
 }
 
 uint64_t cpu_reflex_desired(const struct tuning_cpu *t, uint64_t limit_milli,

@@ -83,10 +83,10 @@ static struct outcome step_to(const struct jump *j, bool idle, usec_t phase,
 static void test_steps(void)
 {
 	static const struct jump jumps[] = {
-		{100, 800, 1, true},  {100, 800, 4, true},   {500, 550, 1, true},
-		{500, 550, 4, true},  {1000, 1200, 4, true}, {100, 800, 1, false},
-		{500, 550, 1, false}, {500, 550, 4, false},  {1000, 1200, 4, false},
-		{100, 800, 2, false}, {100, 800, 4, false},  {100, 800, 8, false},
+		{100, 800, 1, true, 0},  {100, 800, 4, true, 0},   {500, 550, 1, true, 0},
+		{500, 550, 4, true, 0},  {1000, 1200, 4, true, 0}, {100, 800, 1, false, 0},
+		{500, 550, 1, false, 0}, {500, 550, 4, false, 0},  {1000, 1200, 4, false, 0},
+		{100, 800, 2, false, 0}, {100, 800, 4, false, 0},  {100, 800, 8, false, 0},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(jumps); i++) {
@@ -115,9 +115,9 @@ static void test_steps(void)
 static void test_steps_answered(void)
 {
 	static const struct jump jumps[] = {
-		{100, 800, 1, true},    {100, 800, 4, true},   {500, 550, 1, true},
-		{1000, 1200, 4, false}, {100, 800, 2, false},  {100, 800, 8, false},
-		{10, 800, 1, false},    {100, 8000, 8, false},
+		{100, 800, 1, true, 0},    {100, 800, 4, true, 0},   {500, 550, 1, true, 0},
+		{1000, 1200, 4, false, 0}, {100, 800, 2, false, 0},  {100, 800, 8, false, 0},
+		{10, 800, 1, false, 0},    {100, 8000, 8, false, 0},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(jumps); i++) {
