@@ -191,15 +191,13 @@ has()
 	[ "$(ctest --test-dir "build/$2" -N -L "^$1\$" | sed -n 's/^Total Tests: //p')" != 0 ]
 }
 
-# Guest time does not depend on the host's load: the machines take what the tests leave of the CPUs,
-# and nearly nothing from those that have a clock to meet (NICE_BESIDE_KUBE).
-NICE_BESIDE_KUBE=19 NICE_BESIDE_TESTS=5
+# Guest time does not depend on the host's load: the machines take what the tests leave of the CPUs.
 lab()
 {
 	local long=(-LE '^full$') version
 
 	[ -z "$full" ] || long=()
-	renice -n $NICE_BESIDE_KUBE $BASHPID >/dev/null
+	renice -n 5 $BASHPID >/dev/null
 	# Without a machine its log stays, in which no test was run: judge() counts that as failed.
 	: >"$logs/lab.log"
 	for version in 252 257; do
@@ -210,17 +208,6 @@ lab()
 	[ -z "${CI:-}" ] || export VSCALED_RETRY_LATE=1
 	rm -f build/release/lab/retried
 	run_tests lab release -L '^lab$' "${long[@]}" -j "${VSCALED_LAB_JOBS:-2}"
-}
-
-# lab_begin: in a process group of its own, which ends with this script
-lab_begin()
-{
-	lab_start=$SECONDS
-	set -m
-	lab &
-	lab_pid=$!
-	set +m
-	trap 'kill -- "-$lab_pid" 2>/dev/null || true' EXIT
 }
 
 # retries FILE: names and counts what ctest.sh tried a second time
@@ -263,13 +250,16 @@ if [ -z "$ci" ]; then
 		tests $label dev -L "^$label\$" -LE '^(lint|full)$' -j "$jobs"
 	done
 fi
-[ -z "$ci" ] || lab_begin
-# These wait for the daemon's clock most of the time, and no other test runs beside them.
+# These wait for the daemon's clock most of the time, and nothing else runs beside them.
 tests kube "$main" -L '^kube$' -LE '^full$' -j "$kube_jobs"
 if [ -n "$full" ] && has full dev; then
 	tests "long runs" dev -L '^full$' -LE '^lab$' -j "$jobs"
 fi
-[ -z "$ci" ] || renice -n $NICE_BESIDE_TESTS -g "$lab_pid" >/dev/null || true
+if [ -n "$ci" ]; then
+	lab_start=$SECONDS
+	lab &
+	lab_pid=$!
+fi
 for label in fuzz deploy; do
 	if has $label "$main"; then
 		tests $label "$main" -L "^$label\$" -LE '^full$' "${image[@]}" -j "$jobs"

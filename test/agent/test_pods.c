@@ -146,7 +146,7 @@ TEST_RIG(no_call_twice)
 	rig_run(r, 100, pods_burn_20);
 	CHECK(p->level->props.mem_max > rig_bytes(r, p->level, "memory.max"));
 	r->silent = true;
-	rig_run(r, 10, pods_burn_800);
+	rig_run(r, 20, pods_burn_800);
 	calls = r->set_calls;
 	entries = r->events[EVENT_LIMIT_LOWERED];
 	for (int i = 0; i < 5; i++) {

@@ -390,7 +390,7 @@ static void test_least_quota(enum cgroup_driver driver, usec_t period, bool lost
 	check_as_spec(&r);
 	/* The static CPU manager and others' resizes replay what is on record. */
 	for (int i = 0; i < 5; i++) {
-		rig_run(&r, 20, burn_700);
+		rig_run(&r, 30, burn_700);
 		CHECK(rig_cpu_milli(&r, app->unit) >= 700);
 		rig_pod_realise(&r, p);
 		rig_run(&r, 2, burn_700);
@@ -447,7 +447,7 @@ static void test_odd_period(enum cgroup_driver driver, usec_t period, uint64_t m
 	snprintf(path, sizeof path, "%s/cpu.max", app->unit->cgroup);
 	fake_get(&r.tree, path, stood, sizeof stood);
 	rig_pod_run(&r, p, 10, burn_1);
-	rig_run(&r, 10, burn_700);
+	rig_run(&r, 20, burn_700);
 	CHECK(rig_cpu_milli(&r, app->unit) >= 600);
 	if (milli == 15) {
 		rig_restart(&r);
