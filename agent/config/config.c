@@ -931,7 +931,7 @@ cJSON *config_dump_json(const struct config *c)
 	view_put(&root, SECTION_UNITS, view_end(&units));
 	for (size_t i = 0; i < c->pod_rule_count; i++)
 		view_put(&pods, NULL, pod_rule_json(&c->pods[i]));
-	/* Left out where there are none: earlier versions do not know the section. */
+	/* Left out where there are none. */
 	if (c->pod_rule_count > 0)
 		view_put(&root, SECTION_PODS, STEAL(pods.json));
 	cJSON_Delete(pods.json);

@@ -644,7 +644,7 @@ char *ctl_read_stream(FILE *f)
 	if (getdelim(&text, &size, '\0', f) >= 0)
 		return text;
 	free(text);
-	/* At its end at once: the buffer has nothing in it. */
+	/* Empty input: getdelim() has written nothing to the buffer. */
 	return errno == 0 ? strdup("") : NULL;
 }
 

@@ -130,8 +130,8 @@ int ctl_lock(const struct ctl *c, const char *hint, int *ret_fd);
 /* Realtime. */
 usec_t ctl_now(void);
 
-/* Zeroes, owned. Without memory the program says so and ends: no caller, and no printer of JSON,
- * has to ask. */
+/* Zeroed memory, owned by the caller. If there is none, prints an error and exits with CTL_ERROR;
+ * cJSON allocates by it too. */
 void *ctl_alloc(size_t size);
 
 /* "vscalectl: ..." to c->err, and a second line with what to do (may be NULL). Returns code. */

@@ -930,7 +930,7 @@ static int put_patches(const struct ctl *c, const cJSON *rows, FILE *list)
 			[RESOURCE_MEMORY] = change_of(row, RESOURCE_MEMORY, list != NULL)};
 		const struct owner *owner = owner_of(row);
 
-		/* They stand in YAML and in the name of a file. */
+		/* These names are written into YAML and into the name of a file. */
 		if (!kube_is_label(json_text(row, "namespace")) ||
 		    !kube_is_subdomain(json_text(row, "workload")) ||
 		    !kube_is_label(json_text(row, "container"))) {

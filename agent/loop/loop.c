@@ -43,8 +43,8 @@ static struct lock_place lock_place(const struct daemon *d, char holder[LOCK_HOL
 	};
 }
 
-/* systemd makes it, and removes it when a unit that names it fails. Without it the socket has its
- * own message. */
+/* systemd makes the folder for its service, and may remove it. A failure is reported when the
+ * control socket cannot be opened. */
 static void make_runtime_folder(const struct daemon *d)
 {
 	(void)mkdir(d->config.paths.runtime_dir, 0755);

@@ -22,7 +22,7 @@ static bool is_us(const struct host *host, const struct kube_pod *s)
 	       strcmp(host->own_namespace, s->namespace) == 0;
 }
 
-/* A report has no room for them. Those that come and go are the last ones. */
+/* More than a report can hold. Ephemeral containers are last in the list and do not count. */
 static bool too_many(const struct kube_pod *s)
 {
 	return s->container_count > REPORT_CONTAINERS_MAX &&

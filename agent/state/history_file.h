@@ -14,8 +14,8 @@
 #define HISTORY_COUNT_MAX   10000
 #define HISTORY_BYTES_MAX   (16 * MIB)
 #define HISTORY_UNSEEN_USEC (8 * USEC_PER_DAY)
-/* As many do not run here as a full node has containers: a pod that was made without a controller
- * has a name of its own, and leaves a record that is not asked for again. */
+/* Records of workloads that do not run here: as many as a full node has containers. Each pod
+ * without a controller leaves one that is never read again. */
 #define HISTORY_GONE_MAX 1024
 
 /* How long failed shrinks hold the next one back. */

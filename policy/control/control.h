@@ -191,8 +191,8 @@ usec_t control_startup_raise(const struct control *c, const struct tuning *t);
  * begins or ends. The boosted limit is temporary: control_lasting() is the limit that returns
  * afterwards, and the one that is reported. */
 void control_boost(struct control *c, const struct control_context *x);
-/* Else that call does nothing. Most containers have no boost, and a call is recorded with all that
- * is known before it. */
+/* False: control_boost() does nothing and need not be called. Most containers have no boost, and
+ * the flight recorder copies the whole state for each call. */
 bool control_boosts(const struct control *c);
 /* What must be on disk before control_boost(): the limit to return to; 0: no boosted limit is held
  * or about to be written. */
@@ -312,7 +312,7 @@ void control_ledger_entry(const struct control *c, const struct tuning *t, usec_
 /* The same while it does not run: what it freed, or was OOM-killed for, is kept for its successor
  * for a while. */
 void control_ledger_waiting(const struct control *c, usec_t now, struct ledger_entry *ret);
-/* Kept in c->sample until the first sample: it may end before. */
+/* Stores totals in c->sample until the first sample, as the container may end before it. */
 void control_note_totals(struct control *c, const struct usage *total);
 /* The run has ended, and these are the newest totals of its cgroup: what came after the last sample
  * goes into history. once: the pod runs to its end, so that its start-up is all there is; then the

@@ -148,8 +148,8 @@ bool cpu_answered(const struct cpu_law *c, const struct usage *u, usec_t now)
 	       now - c->period.answered_at <= 2 * u->limits.cpu_period_usec;
 }
 
-/* The next report comes as soon as the quota is used. A pass sees the few that were answered too
- * late alone, and would take them for all periods. */
+/* While reports are answered, a reflex pass counts only the periods whose answer was late, and
+ * would overestimate the demand by them. */
 #define REPORTED_USEC (3 * USEC_PER_SEC)
 
 uint64_t cpu_beside_reports(const struct cpu_law *c, uint64_t limit_milli, uint64_t desired,
@@ -246,9 +246,9 @@ void cpu_window_restart(struct cpu_law *c, const struct usage *u, usec_t now)
 	c->write_periods = u->nr_periods;
 }
 
-/* Only the period of the write has ended since, which had its quota twice. It was not throttled,
- * but all was used that the limit gives in this time: the present one is, and will say so only when
- * it ends. */
+/* Since the write only the period of the write has ended. It was not throttled, because the write
+ * refilled its quota, but average use has reached the limit: the present period is throttled, and
+ * the kernel counts that only at its end. */
 static bool is_full(const struct cpu_law *c, const struct usage *u, const struct cpu_rates *r)
 {
 	return r->periods == 1 && c->burst_at < c->write_at &&

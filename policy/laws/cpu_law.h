@@ -7,9 +7,9 @@
  *    throttling began, as a queue that built up under the old limit throttles at limits above the
  *    demand, too.
  *  - Raise within the period, where the kernel reports that the quota is used: to what was used in
- *    the period, at most 1.05 x the average since the reports began, as what waited for a late
- * answer is used together with what comes; at least by 5 %. A write of the limit refills the quota,
- * so that nothing waits while the limit climbs, and it ends little above what one period used.
+ *    the period, at least by 5 %. At most to 1.05 x the average use since the reports began: after
+ *    a late answer one period also runs the work that had to wait. A write of the limit refills
+ *    the quota, so that no work waits while the limit is raised.
  *  - No raise, when the goal allows this throttling: of a limit that history says throttles this
  *    share of the periods, a throttled period is chance (cpu_passes()).
  *  - A throttled period counts when the group used its quota before: on a host whose CPU is stolen
@@ -78,8 +78,8 @@ struct cpu_period {
 	usec_t answered_at;  /* of the newest that raised the limit */
 	uint64_t periods;    /* nr_periods at the newest report */
 	uint64_t begin_usec; /* CPU use at its begin, as far as is known */
-	usec_t first_at;     /* the first of the reports that follow each other */
-	uint64_t first_usec; /* CPU use when the quota began that it was of */
+	usec_t first_at;     /* time of the first report of an unbroken series */
+	uint64_t first_usec; /* CPU use at the begin of the quota that it reported */
 	bool echo;           /* the newest was of the quota before the last write */
 };
 
@@ -124,7 +124,7 @@ uint64_t cpu_within_period(const struct tuning_cpu *t, struct cpu_law *c, const 
 /* Such a report has raised the limit in the last two periods: throttling is answered without
  * waiting for their end. */
 bool cpu_answered(const struct cpu_law *c, const struct usage *u, usec_t now);
-/* What a pass desires, once it does not wait for such a report: little while they are answered. */
+/* The desired limit of a reflex pass: at most 5 % more within 3 s of a report that was answered. */
 uint64_t cpu_beside_reports(const struct cpu_law *c, uint64_t limit_milli, uint64_t desired,
 			    usec_t now);
 

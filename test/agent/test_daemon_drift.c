@@ -53,7 +53,7 @@ TEST(absent_file)
 		snprintf(text, sizeof text, "%" PRIu64 " 100000\n", rig_cpu_milli(&r, u) * 100);
 		lose_cpu_max(&r, u);
 		rig_run(&r, 15, NULL);
-		/* A pause does not take it for a limit of nothing. */
+		/* During a pause an absent file is not read as a limit of 0. */
 		for (int resume = 0; resume < 2; resume++) {
 			const struct control_ops *ops = r.loop->serve.api.ops;
 

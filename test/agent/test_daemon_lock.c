@@ -50,6 +50,20 @@ TEST(removed)
 	rig_close(&r);
 }
 
+/* With its folder, as systemd removes it: both are made again. */
+TEST(runtime_directory_removed)
+{
+	char command[PATH_MAX + 32];
+
+	begin();
+	snprintf(command, sizeof command, "rm -rf '%s'", r.daemon->config.paths.runtime_dir);
+	CHECK_EQ(system(command), 0);
+	rig_run(&r, 15, NULL);
+	CHECK_EQ(r.events[EVENT_FILE_REMOVED], 1);
+	CHECK(http_server_reachable(r.loop->serve.server));
+	rig_close(&r);
+}
+
 static void replace_directory(const char *with)
 {
 	char command[2 * PATH_MAX + 32];

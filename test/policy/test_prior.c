@@ -141,6 +141,17 @@ static void begin(struct rig *r, enum mode mode)
 	r->sim.m.anon = r->sim.load.anon_goal = 50 * MIB;
 }
 
+/* Mode Initial sizes nothing until the other pods' sizes are known. */
+static void wait_for_prior(struct rig *r, const struct prior *prior)
+{
+	control_await_facts(&r->c, r->sim.now + 30 * USEC_PER_SEC);
+	rig_run(r, 20 * USEC_PER_SEC);
+	CHECK(!r->c.initial_done);
+	control_set_prior(&r->c, prior);
+	rig_run(r, 20 * USEC_PER_SEC);
+	CHECK(r->c.initial_done);
+}
+
 /* Mode Initial waits for what is known of other pods, and then sizes by that, once. */
 TEST_RIG(initial)
 {
@@ -149,12 +160,7 @@ TEST_RIG(initial)
 
 	prior_merge(&known, 1, &prior);
 	begin(r, MODE_INITIAL);
-	control_await_facts(&r->c, r->sim.now + 30 * USEC_PER_SEC);
-	rig_run(r, 20 * USEC_PER_SEC);
-	CHECK(!r->c.initial_done);
-	control_set_prior(&r->c, &prior);
-	rig_run(r, 20 * USEC_PER_SEC);
-	CHECK(r->c.initial_done);
+	wait_for_prior(r, &prior);
 	/* The half that is not known is held up by the original. */
 	CHECK_EQ(r->c.resource[RESOURCE_CPU].limit, 1000);
 	CHECK_EQ(control_request(&r->c, RESOURCE_CPU), 100);
@@ -166,12 +172,7 @@ TEST_RIG(initial)
 	CHECK(r->c.own.confidence_permille[RESOURCE_CPU] > 0);
 	r->c.rule.mode = MODE_INITIAL;
 	r->c.initial_done = false;
-	control_await_facts(&r->c, r->sim.now + 30 * USEC_PER_SEC);
-	rig_run(r, 20 * USEC_PER_SEC);
-	CHECK(!r->c.initial_done);
-	control_set_prior(&r->c, &prior);
-	rig_run(r, 20 * USEC_PER_SEC);
-	CHECK(r->c.initial_done);
+	wait_for_prior(r, &prior);
 	/* No answer: it waits no longer than that. */
 	begin(r, MODE_INITIAL);
 	control_await_facts(&r->c, r->sim.now + 30 * USEC_PER_SEC);

@@ -52,7 +52,7 @@ TEST_RIG(object_then_no_answer)
 	CHECK(rig_echo(g) & REPORT_CHANGE_RATIFIED);
 	CHECK(g->s->sent_at != 0);
 	CHECK_EQ(g->s->container[0].good.limit[CPU], raised);
-	/* What the kubelet refuses later ends there, not at what was before. */
+	/* A later refusal by the kubelet allows the value that it carried out before. */
 	rig_set_held(g, 0, CPU, raised + 300);
 	CHECK(rig_later(g, 60 * S));
 	rig_accept(g);

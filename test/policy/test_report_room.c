@@ -54,7 +54,7 @@ TEST_RIG(request_waits)
 	bound(g, 200, 0);
 	CHECK(rig_decide(g));
 	CHECK_EQ(rig_request(g, 0, CPU), 400);
-	/* Down it goes at any time. */
+	/* A decrease needs no room. */
 	rig_res(g, 0, CPU)->request = 100;
 	bound(g, 0, 0);
 	CHECK(rig_decide(g));

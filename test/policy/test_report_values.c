@@ -10,7 +10,7 @@ TEST_RIG(startup)
 	CHECK(!rig_later(g, 5 * 60 * S));
 	CHECK_EQ(g->d.block, REPORT_BLOCK_LEASE);
 	CHECK_EQ(g->d.again, g->now + 60 * S);
-	/* A limit below the spec's is none that was raised. */
+	/* A limit below the spec's does not count as raised. */
 	rig_res(g, 0, CPU)->held = 300;
 	CHECK(rig_decide(g));
 	CHECK_EQ(rig_limit(g, 0, CPU), 300);
@@ -50,7 +50,7 @@ TEST_RIG(request_alone)
 	g->now = 60 * S;
 	CHECK(rig_decide(g));
 	CHECK_EQ(rig_request(g, 0, CPU), 300);
-	/* Memory requested is none that grows: it goes before nothing. */
+	/* A higher memory request alone is not urgent: no limit waits for it. */
 	x->request = 0;
 	rig_res(g, 0, MEM)->request = 200 * MIB;
 	CHECK(rig_decide(g));

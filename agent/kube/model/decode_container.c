@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Names are compared with each other. More than a report has room for: the pod counts on the node.
- */
+/* Bounds the quadratic comparison of names. More than REPORT_CONTAINERS_MAX are decoded, as the
+ * requests of such a pod count in the node's room. */
 #define CONTAINERS_MAX 1000
 
 /* Errors are those of a field: {"limits": ..., "requests": ...}; absent: no

@@ -360,7 +360,7 @@ static void on_answer(void *arg, const struct kube_answer *a)
 	e->call = NULL;
 	if (r->answered != NULL)
 		r->answered(r->answered_ctx, &answer, now);
-	/* The name of one that had no answer is there: it is stored. */
+	/* 409 after a POST without an answer: the server has stored that POST. */
 	if (answer.kind == REPORT_ANSWER_OK ||
 	    (e->asked == 0 && answer.kind == REPORT_ANSWER_CONFLICT && e->tries > 0)) {
 		e->reported = e->asked ? e->asked : 1;
