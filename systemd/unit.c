@@ -150,13 +150,13 @@ static void call_finish(struct unit_pending *c, int error, const struct unit_pro
 		unit_calls_pump(b);
 }
 
-static void on_read(void *ctx, int error, struct unit_record *record)
+static void on_read(void *ctx, int error, struct unit_info *info)
 {
 	struct unit_pending *c = ctx;
 	BUS_KEEP(c->bus);
 
 	c->read = NULL;
-	call_finish(c, error, error ? NULL : &record->props);
+	call_finish(c, error, error ? NULL : &info->props);
 }
 
 static int on_set(sd_bus_message *m, void *userdata, sd_bus_error *)
@@ -517,16 +517,17 @@ static int open_bus(struct unit_bus *b)
 
 /* Listing */
 
-static void on_listed(void *ctx, int error, const struct unit_info *units, size_t count)
+static void on_listed(void *ctx, int error, struct unit_info *units, size_t count)
 {
 	struct unit_bus *b = ctx;
 	BUS_KEEP(b);
 
 	b->list = NULL; /* frees itself */
-	/* Without the memory for it, signals are compared with an older list: more listings. */
-	if (error == 0)
-		unit_watch_set_seen(&b->watch, units, count);
 	BUS_CALL(b, listed, error, units, count);
+	if (error == 0 && !b->closed)
+		unit_watch_take_seen(&b->watch, units, count);
+	else
+		unit_infos_free(units, count);
 }
 
 static bool is_known(void *ctx, const char *name)

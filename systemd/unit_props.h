@@ -28,15 +28,15 @@ enum unit_prop_mask {
 };
 #define UNIT_PROP_ALL (UNIT_PROP_CPU_QUOTA | UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH)
 
-/* One loaded service, scope or slice. In callbacks the strings are borrowed. */
+/* One loaded service, scope or slice. In callbacks it is borrowed. */
 struct unit_info {
-	const char *name;
-	const char *cgroup; /* ControlGroup, "/system.slice/x.service"; "" when it has none */
-	const char *active_state;
-	const char *invocation_id; /* 32 hex digits, "" when not running */
-	usec_t active_enter_usec;  /* ActiveEnterTimestampMonotonic, 0 = never */
-	struct unit_props props;   /* as systemd holds them */
-	bool known;                /* not asked about: name and active_state alone are new */
+	char *name;
+	char *cgroup; /* ControlGroup, "/system.slice/x.service"; "" when it has none */
+	char active_state[16];
+	char invocation_id[33];   /* "" when not running */
+	usec_t active_enter_usec; /* ActiveEnterTimestampMonotonic, 0 = never */
+	struct unit_props props;  /* as systemd holds them */
+	bool known;               /* not asked about: there are name and active_state alone */
 };
 
 /* One row per D-Bus property that belongs to struct unit_props. */

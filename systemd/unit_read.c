@@ -31,7 +31,7 @@ struct unit_read {
 	unsigned open; /* calls without an answer */
 	int error;     /* the first of them */
 	sd_bus_slot *slots[CALLS_MAX];
-	struct unit_record record;
+	struct unit_info info;
 };
 
 struct unit_reader {
@@ -42,11 +42,18 @@ struct unit_reader {
 	unsigned in_flight;
 };
 
-static void unit_record_clear(struct unit_record *r)
+static void unit_info_clear(struct unit_info *u)
 {
-	free(r->name);
-	free(r->cgroup);
-	*r = (struct unit_record){0};
+	free(u->name);
+	free(u->cgroup);
+	*u = (struct unit_info){0};
+}
+
+void unit_infos_free(struct unit_info *units, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		unit_info_clear(&units[i]);
+	free(units);
 }
 
 static void close_slots(struct unit_read *r)
@@ -67,7 +74,7 @@ static void unlink_read(struct unit_read *r)
 
 static void free_read(struct unit_read *r)
 {
-	unit_record_clear(&r->record);
+	unit_info_clear(&r->info);
 	free(r);
 }
 
@@ -81,7 +88,7 @@ static void unit_read_finish(struct unit_read *r, int error)
 {
 	unlink_read(r);
 	if (r->done)
-		r->done(r->ctx, error, &r->record);
+		r->done(r->ctx, error, &r->info);
 	free_read(r);
 }
 
@@ -112,14 +119,14 @@ static int take_answer(struct unit_read *r, size_t call, sd_bus_message *m)
 		return error;
 	switch (call) {
 	case CALL_ID:
-		return unit_message_read_id(m, r->record.invocation_id);
+		return unit_message_read_id(m, r->info.invocation_id);
 	case CALL_ENTER:
-		return unit_message_read_u64(m, &r->record.active_enter_usec);
+		return unit_message_read_u64(m, &r->info.active_enter_usec);
 	case CALL_CGROUP:
-		return unit_message_read_string(m, &r->record.cgroup);
+		return unit_message_read_string(m, &r->info.cgroup);
 	default:
 		return unit_message_read_u64(
-			m, (uint64_t *)((char *)&r->record.props + unit_prop_rows[call].offset));
+			m, (uint64_t *)((char *)&r->info.props + unit_prop_rows[call].offset));
 	}
 }
 
@@ -153,7 +160,7 @@ static int send_get(struct unit_read *r, size_t call, const char *path)
 		limits ? unit_prop_rows[call].name : identity[call - UNIT_PROP_ROWS].name;
 
 	if (interface == NULL)
-		interface = unit_interface_of(r->record.name);
+		interface = unit_interface_of(r->info.name);
 	return sd_bus_call_method_async(r->reader->bus, &r->slots[call], UNIT_BUS_NAME, path,
 					"org.freedesktop.DBus.Properties", "Get", on_answer, r,
 					"ss", interface, name);
@@ -163,7 +170,7 @@ static int send_read(struct unit_read *r)
 {
 	size_t calls = r->what == UNIT_READ_ALL ? CALLS_MAX : UNIT_PROP_ROWS;
 	OWN(drop_free) char *path = NULL;
-	int error = sd_bus_path_encode(UNIT_BUS_PATH_UNIT, r->record.name, &path);
+	int error = sd_bus_path_encode(UNIT_BUS_PATH_UNIT, r->info.name, &path);
 
 	for (size_t i = 0; error >= 0 && i < calls; i++)
 		error = send_get(r, i, path);
@@ -222,8 +229,8 @@ int unit_read_start(struct unit_reader *rr, const char *unit, enum unit_read_wha
 	if (r == NULL)
 		return -ENOMEM;
 	*r = (struct unit_read){.reader = rr, .what = what, .done = done, .ctx = ctx};
-	r->record.name = strdup(unit);
-	if (r->record.name == NULL) {
+	r->info.name = strdup(unit);
+	if (r->info.name == NULL) {
 		free(r);
 		return -ENOMEM;
 	}
@@ -257,9 +264,7 @@ void unit_read_cancel(struct unit_read *r)
 struct item {
 	struct unit_list *list;
 	struct unit_read *read;
-	char state[16];
-	bool known;                /* it is not read: the record has its name alone */
-	struct unit_record record; /* name NULL: not (yet) read */
+	struct unit_info info; /* name NULL: it is gone */
 };
 
 struct unit_list {
@@ -286,39 +291,31 @@ void unit_list_free(struct unit_list *l)
 	sd_bus_slot_unref(l->slot);
 	cancel_reads(l);
 	for (size_t i = 0; i < l->count; i++)
-		unit_record_clear(&l->items[i].record);
+		unit_info_clear(&l->items[i].info);
 	free(l->items);
 	free(l);
 }
 
 static void unit_list_finish(struct unit_list *l, int error)
 {
-	OWN(drop_free) struct unit_info *units = calloc(l->count + 1, sizeof *units);
+	struct unit_list_request request = l->request;
+	struct unit_info *units = error == 0 ? calloc(l->count + 1, sizeof *units) : NULL;
 	size_t n = 0;
 
-	/* The callback may free the reader. */
-	cancel_reads(l);
-	if (units == NULL)
+	if (error == 0 && units == NULL)
 		error = -ENOMEM;
-	for (size_t i = 0; error == 0 && i < l->count; i++) {
-		const struct unit_record *r = &l->items[i].record;
-
-		if (r->name != NULL)
-			units[n++] = (struct unit_info){
-				.name = r->name,
-				.cgroup = r->cgroup != NULL ? r->cgroup : "",
-				.active_state = l->items[i].state,
-				.invocation_id = r->invocation_id,
-				.active_enter_usec = r->active_enter_usec,
-				.props = r->props,
-				.known = l->items[i].known,
-			};
+	for (size_t i = 0; units != NULL && i < l->count; i++) {
+		if (l->items[i].info.name == NULL)
+			continue;
+		units[n++] = l->items[i].info;
+		l->items[i].info = (struct unit_info){0};
 	}
-	l->request.done(l->request.ctx, error, error ? NULL : units, error ? 0 : n);
+	/* The callback may free the reader. */
 	unit_list_free(l);
+	request.done(request.ctx, error, units, n);
 }
 
-static void on_read(void *ctx, int error, struct unit_record *record)
+static void on_read(void *ctx, int error, struct unit_info *info)
 {
 	struct item *item = ctx;
 	struct unit_list *l = item->list;
@@ -326,11 +323,15 @@ static void on_read(void *ctx, int error, struct unit_record *record)
 	item->read = NULL;
 	l->open--;
 	if (error == 0) {
-		item->record = *record;
-		*record = (struct unit_record){0};
-	} else if (error != -ENOENT && error != -ENXIO && error != -EBADR) {
-		/* A unit may go between its row and its properties: it is left out. Any other error
-		 * makes the listing incomplete, and units missing from it would count as gone. */
+		strcpy(info->active_state, item->info.active_state);
+		unit_info_clear(&item->info);
+		item->info = *info;
+		*info = (struct unit_info){0};
+	} else if (error == -ENOENT || error == -ENXIO || error == -EBADR) {
+		/* A unit may go between its row and its properties: it is left out. */
+		unit_info_clear(&item->info);
+	} else {
+		/* The listing is incomplete, and units missing from it would count as gone. */
 		unit_list_finish(l, error);
 		return;
 	}
@@ -348,13 +349,10 @@ static int add_item(struct unit_list *l, const char *name, const char *state)
 			return -ENOMEM;
 		l->items = grown;
 	}
-	l->items[l->count] = (struct item){.list = l};
-	snprintf(l->items[l->count].state, sizeof l->items->state, "%s", state);
-	l->items[l->count].record.name = strdup(name);
-	if (l->items[l->count].record.name == NULL)
-		return -ENOMEM;
-	l->count++;
-	return 0;
+	grown = &l->items[l->count++];
+	*grown = (struct item){.list = l, .info.name = strdup(name)};
+	snprintf(grown->info.active_state, sizeof grown->info.active_state, "%s", state);
+	return grown->info.name != NULL ? 0 : -ENOMEM;
 }
 
 static int take_rows(struct unit_list *l, sd_bus_message *m)
@@ -379,14 +377,12 @@ static int take_rows(struct unit_list *l, sd_bus_message *m)
 
 static int start_read(struct unit_list *l, struct item *item)
 {
-	OWN(drop_free) char *name = NULL;
+	const char *name = item->info.name;
 	int r;
 
-	item->known =
-		l->request.known != NULL && l->request.known(l->request.ctx, item->record.name);
-	if (item->known)
+	item->info.known = l->request.known != NULL && l->request.known(l->request.ctx, name);
+	if (item->info.known)
 		return 0;
-	name = STEAL(item->record.name);
 	r = unit_read_start(l->reader, name, UNIT_READ_ALL, on_read, item, &item->read);
 	if (r >= 0)
 		l->open++;
@@ -441,17 +437,10 @@ static void free_strings(char **strings)
 	free(strings);
 }
 
-static void free_seen(struct unit_seen *seen, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		free(seen[i].name);
-	free(seen);
-}
-
 void unit_watch_clear(struct unit_watch *w)
 {
 	free_strings(w->patterns);
-	free_seen(w->seen, w->seen_count);
+	unit_infos_free(w->seen, w->seen_count);
 	*w = (struct unit_watch){0};
 }
 
@@ -473,7 +462,7 @@ int unit_watch_set_patterns(struct unit_watch *w, const char *const *patterns, s
 	return 0;
 }
 
-static const struct unit_seen *unit_watch_find(const struct unit_watch *w, const char *unit)
+static const struct unit_info *unit_watch_find(const struct unit_watch *w, const char *unit)
 {
 	for (size_t i = 0; i < w->seen_count; i++)
 		if (strcmp(w->seen[i].name, unit) == 0)
@@ -481,31 +470,18 @@ static const struct unit_seen *unit_watch_find(const struct unit_watch *w, const
 	return NULL;
 }
 
-int unit_watch_set_seen(struct unit_watch *w, const struct unit_info *units, size_t count)
+void unit_watch_take_seen(struct unit_watch *w, struct unit_info *units, size_t count)
 {
-	struct unit_seen *seen = calloc(count + 1, sizeof *seen);
-
-	if (seen == NULL)
-		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		/* Of a unit that was not read again the remembered one. */
-		const struct unit_seen *last =
+		const struct unit_info *last =
 			units[i].known ? unit_watch_find(w, units[i].name) : NULL;
 
-		seen[i].name = strdup(units[i].name);
-		if (seen[i].name == NULL) {
-			free_seen(seen, i);
-			return -ENOMEM;
-		}
-		snprintf(seen[i].active_state, sizeof seen->active_state, "%s",
-			 units[i].active_state);
-		snprintf(seen[i].invocation_id, sizeof seen->invocation_id, "%s",
-			 last != NULL ? last->invocation_id : units[i].invocation_id);
+		if (last != NULL)
+			strcpy(units[i].invocation_id, last->invocation_id);
 	}
-	free_seen(w->seen, w->seen_count);
-	w->seen = seen;
+	unit_infos_free(w->seen, w->seen_count);
+	w->seen = units;
 	w->seen_count = count;
-	return 0;
 }
 
 bool unit_watch_concerns(const struct unit_watch *w, const char *unit)
@@ -519,7 +495,7 @@ bool unit_watch_concerns(const struct unit_watch *w, const char *unit)
 }
 
 /* Takes ActiveState and InvocationID out of a{sv}; what is not in it stays as it was. */
-static int read_changes(sd_bus_message *m, struct unit_seen *ret)
+static int read_changes(sd_bus_message *m, struct unit_info *ret)
 {
 	const char *name, *state;
 	int r;
@@ -551,8 +527,8 @@ static int read_changes(sd_bus_message *m, struct unit_seen *ret)
 bool unit_watch_changed(const struct unit_watch *w, sd_bus_message *m)
 {
 	OWN(drop_free) char *unit = NULL;
-	const struct unit_seen *known;
-	struct unit_seen now = {0};
+	const struct unit_info *known;
+	struct unit_info now = {0};
 
 	if (sd_bus_path_decode(sd_bus_message_get_path(m), UNIT_BUS_PATH_UNIT, &unit) <= 0)
 		return false;

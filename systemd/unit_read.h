@@ -8,15 +8,6 @@
 
 #include "systemd/unit_props.h"
 
-/* One unit as read. All strings are owned by it. */
-struct unit_record {
-	char *name;
-	char *cgroup;
-	char invocation_id[33];
-	usec_t active_enter_usec;
-	struct unit_props props;
-};
-
 enum unit_read_what {
 	UNIT_READ_PROPS, /* the limits alone */
 	UNIT_READ_ALL,   /* and the unit's identity */
@@ -25,10 +16,10 @@ enum unit_read_what {
 struct unit_reader;
 struct unit_read;
 
-/* Called once, never from inside unit_read_start. error 0, or -errno and the record says nothing
- * but the name. The read is gone afterwards; the reader may be freed inside. What the callback
- * takes from the record it must replace by NULL. */
-typedef void (*unit_read_done)(void *ctx, int error, struct unit_record *record);
+/* Called once, never from inside unit_read_start. error 0, or -errno and info says nothing but the
+ * name. The read is gone afterwards; the reader may be freed inside. active_state is not read. What
+ * the callback takes from info it must replace by NULL. */
+typedef void (*unit_read_done)(void *ctx, int error, struct unit_info *info);
 
 int unit_reader_new(struct unit_reader **ret);
 /* Drops all reads without a callback. */
@@ -47,8 +38,9 @@ void unit_read_cancel(struct unit_read *r);
 struct unit_list;
 
 /* Called once, never from inside unit_list_start. The listing is gone afterwards, its owner may be
- * freed inside. error 0: units is valid and sorted by the bus; borrowed. */
-typedef void (*unit_list_done)(void *ctx, int error, const struct unit_info *units, size_t count);
+ * freed inside. units is owned by the callee: unit_infos_free(); with an error there are none. */
+typedef void (*unit_list_done)(void *ctx, int error, struct unit_info *units, size_t count);
+void unit_infos_free(struct unit_info *units, size_t count);
 
 struct unit_list_request {
 	const char *const *patterns;
@@ -65,22 +57,17 @@ void unit_list_free(struct unit_list *l);
 
 /* Which of PID 1's many signals matter here: the globs of the last listing and its result. */
 
-struct unit_seen {
-	char *name;
-	char active_state[16];
-	char invocation_id[33];
-};
-
 struct unit_watch {
 	char **patterns; /* ends with NULL */
-	struct unit_seen *seen;
+	struct unit_info *seen;
 	size_t seen_count;
 };
 
 void unit_watch_clear(struct unit_watch *w);
 /* Copies; the old ones stay on failure. */
 int unit_watch_set_patterns(struct unit_watch *w, const char *const *patterns, size_t count);
-int unit_watch_set_seen(struct unit_watch *w, const struct unit_info *units, size_t count);
+/* Takes the units over. Of one that was not read again the remembered invocation stays. */
+void unit_watch_take_seen(struct unit_watch *w, struct unit_info *units, size_t count);
 
 /* Does a unit of this name belong to the listing? */
 bool unit_watch_concerns(const struct unit_watch *w, const char *unit);

@@ -16,16 +16,6 @@
 #define RETRIES    50
 #define RETRY_USEC (100 * USEC_PER_MSEC)
 
-struct buffer {
-	char *text;
-	size_t size;
-};
-
-struct status_exit {
-	long status;
-	int code;
-};
-
 static void drop_curl(CURL **c)
 {
 	curl_easy_cleanup(*c);
@@ -36,9 +26,10 @@ static void drop_headers(struct curl_slist **l)
 	curl_slist_free_all(*l);
 }
 
-static void drop_buffer(struct buffer *b)
+static void drop_file(FILE **f)
 {
-	free(b->text);
+	if (*f != NULL)
+		fclose(*f);
 }
 
 int client_probe(const char *socket_path)
@@ -66,50 +57,30 @@ static int say_unreachable(const struct ctl *c, int error)
 	return ctl_fail(c, CTL_ERROR, NULL, "%s: %s", c->socket, strerror(-error));
 }
 
-static size_t take_data(char *data, size_t size, size_t count, void *ctx)
-{
-	struct buffer *b = ctx;
-	size_t more = size * count;
-	char *text;
-
-	if (more > ANSWER_MAX - b->size)
-		return 0;
-	text = realloc(b->text, b->size + more + 1);
-	if (!text)
-		return 0;
-	memcpy(text + b->size, data, more);
-	b->text = text;
-	b->size += more;
-	text[b->size] = '\0';
-	return more;
-}
-
 static int say_refused(const struct ctl *c, long status, const cJSON *answer)
 {
-	static const struct status_exit codes[] = {
-		{404, CTL_NOT_MANAGED}, {503, CTL_TRY_LATER}, {400, CTL_USAGE}};
 	const char *error = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(answer, "error"));
 	const char *hint = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(answer, "hint"));
-	int code = CTL_ERROR;
+	int code = status == 404   ? CTL_NOT_MANAGED
+		   : status == 503 ? CTL_TRY_LATER
+		   : status == 400 ? CTL_USAGE
+				   : CTL_ERROR;
 
-	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
-		if (codes[i].status == status)
-			code = codes[i].code;
 	if (code == CTL_NOT_MANAGED && c->missing_ok)
 		return code;
 	return ctl_fail(c, code, hint, "%s (status %ld)", error ? error : "the daemon refused",
 			status);
 }
 
-static int read_answer(const struct ctl *c, CURL *curl, const struct buffer *b, cJSON **ret)
+static int read_answer(const struct ctl *c, CURL *curl, const char *text, size_t size, cJSON **ret)
 {
 	struct scan_error fault;
 	cJSON *answer = NULL;
 	long status = 0;
 	int r;
 
-	if (b->size > 0)
-		(void)json_parse(b->text, b->size, &answer, &fault);
+	if (size > 0)
+		(void)json_parse(text, size, &answer, &fault);
 	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
 	json_remove_controls(answer);
 	if (status == 200 && answer) {
@@ -126,50 +97,56 @@ static int read_answer(const struct ctl *c, CURL *curl, const struct buffer *b, 
 }
 
 /* 503 means that a call of the daemon to PID 1 is under way, which takes milliseconds. */
-static CURLcode perform_patiently(CURL *curl, struct buffer *b)
+static CURLcode perform_patiently(CURL *curl, FILE *answer)
 {
 	long status = 0;
 	CURLcode r;
 
 	for (int i = 0;; i++) {
+		rewind(answer);
 		r = curl_easy_perform(curl);
 		curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
 		if (r != CURLE_OK || status != 503 || i == RETRIES)
 			return r;
 		usleep(RETRY_USEC);
-		b->size = 0;
 	}
 }
 
 static int perform(const struct ctl *c, CURL *curl, const char *path, const char *body, cJSON **ret)
 {
 	OWN(drop_headers) struct curl_slist *headers = NULL;
-	OWN(drop_buffer) struct buffer b = {0};
+	OWN(drop_free) char *text = NULL;
+	OWN(drop_file) FILE *answer = NULL;
+	size_t size = 0;
 	char url[1024];
 	CURLcode r;
 
 	if ((size_t)snprintf(url, sizeof(url), "http://localhost%s", path) >= sizeof(url))
 		return ctl_fail(c, CTL_USAGE, NULL, "the name is too long");
+	answer = open_memstream(&text, &size);
+	if (answer == NULL)
+		return ctl_fail(c, CTL_ERROR, NULL, "%s", strerror(errno));
 	curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, c->socket);
 	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http");
 	curl_easy_setopt(curl, CURLOPT_PROXY, "");
 	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(curl, CURLOPT_TIMEOUT, ANSWER_TIMEOUT_SEC);
-	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_data);
-	curl_easy_setopt(curl, CURLOPT_WRITEDATA, &b);
+	curl_easy_setopt(curl, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)ANSWER_MAX);
+	curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
 	curl_easy_setopt(curl, CURLOPT_URL, url);
 	if (body) {
 		headers = curl_slist_append(NULL, "Content-Type: application/json");
 		curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
 		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
 	}
-	r = perform_patiently(curl, &b);
+	r = perform_patiently(curl, answer);
 	if (r == CURLE_OPERATION_TIMEDOUT)
 		return ctl_fail(c, CTL_TRY_LATER, "see: journalctl -t vscaled",
 				"the daemon does not answer at %s", c->socket);
 	if (r != CURLE_OK)
 		return ctl_fail(c, CTL_ERROR, NULL, "%s: %s", c->socket, curl_easy_strerror(r));
-	return read_answer(c, curl, &b, ret);
+	fflush(answer);
+	return read_answer(c, curl, text, size, ret);
 }
 
 int client_call(const struct ctl *c, const char *path, const cJSON *body, cJSON **ret)

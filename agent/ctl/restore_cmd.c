@@ -24,11 +24,9 @@ struct by_hand {
 	struct restore restore;
 };
 
-/* The exit status over all units, and the list for JSON. */
 struct summary {
 	const struct ctl *c;
-	unsigned counts[RESTORE_OUTCOME_COUNT];
-	cJSON *results;
+	cJSON *results; /* one for each name */
 };
 
 static void by_hand_close(struct by_hand *h)
@@ -118,11 +116,14 @@ static cJSON *find_name(const cJSON *list, const char *name)
 	return NULL;
 }
 
-static void count_outcome(struct summary *s, const char *outcome, int by)
+static unsigned count_of(const struct summary *s, enum restore_outcome outcome)
 {
-	for (int i = 0; i < RESTORE_OUTCOME_COUNT; i++)
-		if (strcmp(outcome, restore_outcome_names[i]) == 0)
-			s->counts[i] += (unsigned)by;
+	const cJSON *object;
+	unsigned count = 0;
+
+	cJSON_ArrayForEach (object, s->results)
+		count += strcmp(json_text(object, "outcome"), restore_outcome_names[outcome]) == 0;
+	return count;
 }
 
 /* A later outcome of the same name replaces the earlier; the table shows both if they differ. */
@@ -134,9 +135,6 @@ static void add_result(struct summary *s, const char *unit, const char *outcome,
 	if (s->c->output == OUTPUT_TABLE &&
 	    (earlier == NULL || strcmp(json_text(earlier, "outcome"), outcome) != 0))
 		fprintf(s->c->out, "%-9s %s%s%s\n", outcome, unit, detail[0] ? ": " : "", detail);
-	if (earlier != NULL)
-		count_outcome(s, json_text(earlier, "outcome"), -1);
-	count_outcome(s, outcome, 1);
 	cJSON_AddStringToObject(object, "unit", unit);
 	cJSON_AddStringToObject(object, "outcome", outcome);
 	cJSON_AddStringToObject(object, "detail", detail);
@@ -170,20 +168,21 @@ static int print_results(const struct summary *s)
 /* The exit status that the outcomes give. */
 static int result_exit(const struct summary *s)
 {
+	unsigned failed = count_of(s, RESTORE_FAILED), pending = count_of(s, RESTORE_PENDING);
+	unsigned left = count_of(s, RESTORE_LEFT);
 	const struct ctl *c = s->c;
 
-	if (s->counts[RESTORE_FAILED] > 0)
+	if (failed > 0)
 		return ctl_fail(c, CTL_ERROR, "the records of these are kept: run restore again",
-				"%u of them could not be restored", s->counts[RESTORE_FAILED]);
-	if (s->counts[RESTORE_PENDING] > 0)
+				"%u of them could not be restored", failed);
+	if (pending > 0)
 		return ctl_fail(c, CTL_TRY_LATER, "try again in some seconds",
-				"%u of them could not be restored yet", s->counts[RESTORE_PENDING]);
-	if (s->counts[RESTORE_LEFT] > 0)
+				"%u of them could not be restored yet", pending);
+	if (left > 0)
 		return ctl_fail(c, CTL_TRY_LATER,
 				"try again when they use less, or restart them; --force writes "
 				"these values anyway, and the kernel may kill",
-				"%u of them use more memory than they had originally",
-				s->counts[RESTORE_LEFT]);
+				"%u of them use more memory than they had originally", left);
 	return CTL_OK;
 }
 

@@ -197,14 +197,11 @@ static int decode_line(void *ctx, const char *line, size_t len)
 
 int baseline_decode(const char *text, size_t len, struct baseline_set *ret)
 {
-	OWN(baseline_set_free) struct baseline_set s = {0};
-	int r = record_lines(text, len, decode_line, &s);
+	int r = record_lines(text, len, decode_line, ret);
 
 	if (r < 0)
-		return r;
-	*ret = s;
-	s = (struct baseline_set){0};
-	return 0;
+		baseline_set_free(ret);
+	return r;
 }
 
 int baseline_save(int dir, const struct baseline_set *s)
@@ -222,14 +219,10 @@ int baseline_save(int dir, const struct baseline_set *s)
 
 int baseline_load_kind(int dir, const struct state_kind *k, char *aside, struct baseline_set *ret)
 {
-	OWN(state_file_free) struct state_file f = {0};
-	int r = state_file_load(dir, k, aside, &f);
+	int r = state_file_load_lines(dir, k, aside, decode_line, ret);
 
 	if (r < 0)
-		return r;
-	r = baseline_decode(f.body, f.len, ret);
-	if (r == -EBADMSG)
-		state_file_set_aside(dir, k, aside);
+		baseline_set_free(ret);
 	return r;
 }
 

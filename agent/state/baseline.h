@@ -79,7 +79,7 @@ void baseline_remove(struct baseline_set *s, struct baseline *b);
 
 /* The body of the state file; *ret is owned. -ENOMEM. */
 int baseline_encode(const struct baseline_set *s, char **ret, size_t *ret_len);
-/* Strictly. -EBADMSG, -ENOMEM. */
+/* Strictly, into an empty set. -EBADMSG, -ENOMEM: it is empty again. */
 int baseline_decode(const char *text, size_t len, struct baseline_set *ret);
 
 int baseline_save(int dir, const struct baseline_set *s);

@@ -128,34 +128,27 @@ static void move_histogram(const struct saved_histogram *s, usec_t half_life_use
 static int load_record(const struct saved *s, const struct tuning_history *t,
 		       struct history_record *ret)
 {
-	struct history *h = &ret->history;
 	struct tuning_history as_saved = {.half_life_usec = s->half_life_usec};
 	bool as_is = t == NULL || t->half_life_usec == s->half_life_usec;
+	struct history h, *to = &ret->history;
 
-	*ret = s->record;
-	history_init(h, as_is ? &as_saved : t);
-	if (make_room(&s->cpu, &h->cpu) < 0 || make_room(&s->memory, &h->memory) < 0) {
-		history_drop(h);
+	history_init(&h, as_is ? &as_saved : t);
+	if (make_room(&s->cpu, &h.cpu) < 0 || make_room(&s->memory, &h.memory) < 0) {
+		history_drop(&h);
 		return -ENOMEM;
 	}
+	*ret = s->record;
 	if (as_is) {
-		load_histogram(&s->cpu, &h->cpu);
-		load_histogram(&s->memory, &h->memory);
+		load_histogram(&s->cpu, &h.cpu);
+		load_histogram(&s->memory, &h.memory);
 	} else {
-		move_histogram(&s->cpu, s->half_life_usec, s->record.history.last_real, &h->cpu);
-		move_histogram(&s->memory, s->half_life_usec, s->record.history.last_real,
-			       &h->memory);
+		move_histogram(&s->cpu, s->half_life_usec, to->last_real, &h.cpu);
+		move_histogram(&s->memory, s->half_life_usec, to->last_real, &h.memory);
+		/* The open window's peak is no longer in them as it was added. */
+		to->window_end_real = to->window_peak = to->window_oom = 0;
 	}
-	h->first_real = s->record.history.first_real;
-	h->last_real = s->record.history.last_real;
-	memcpy(h->observed_usec, s->record.history.observed_usec, sizeof h->observed_usec);
-	h->samples = s->record.history.samples;
-	/* Converted weights no longer contain the open window's peak as it was added. */
-	if (!as_is)
-		return 0;
-	h->window_end_real = s->record.history.window_end_real;
-	h->window_peak = s->record.history.window_peak;
-	h->window_oom = s->record.history.window_oom;
+	to->cpu = h.cpu;
+	to->memory = h.memory;
 	return 0;
 }
 
@@ -413,26 +406,19 @@ static int decode_line(void *ctx, const char *line, size_t len)
 
 int history_decode(const char *text, size_t len, struct history_store *ret)
 {
-	OWN(history_store_free) struct history_store s = {0};
-	int r = record_lines(text, len, decode_line, &s);
+	int r = record_lines(text, len, decode_line, ret);
 
 	if (r < 0)
-		return r;
-	*ret = s;
-	s = (struct history_store){0};
-	return 0;
+		history_store_free(ret);
+	return r;
 }
 
 int history_load(int dir, char *aside, struct history_store *ret)
 {
-	OWN(state_file_free) struct state_file f = {0};
-	int r = state_file_load(dir, &history_state, aside, &f);
+	int r = state_file_load_lines(dir, &history_state, aside, decode_line, ret);
 
 	if (r < 0)
-		return r;
-	r = history_decode(f.body, f.len, ret);
-	if (r == -EBADMSG)
-		state_file_set_aside(dir, &history_state, aside);
+		history_store_free(ret);
 	return r;
 }
 
@@ -636,25 +622,18 @@ static int decode_stop(void *ctx, const char *line, size_t len)
 
 int rollout_stops_decode(const char *text, size_t len, struct rollout_stops *ret)
 {
-	OWN(rollout_stops_free) struct rollout_stops s = {0};
-	int r = record_lines(text, len, decode_stop, &s);
+	int r = record_lines(text, len, decode_stop, ret);
 
 	if (r < 0)
-		return r;
-	*ret = s;
-	s = (struct rollout_stops){0};
-	return 0;
+		rollout_stops_free(ret);
+	return r;
 }
 
 int rollout_stops_load(int dir, char *aside, struct rollout_stops *ret)
 {
-	OWN(state_file_free) struct state_file f = {0};
-	int r = state_file_load(dir, &rollout_state, aside, &f);
+	int r = state_file_load_lines(dir, &rollout_state, aside, decode_stop, ret);
 
 	if (r < 0)
-		return r;
-	r = rollout_stops_decode(f.body, f.len, ret);
-	if (r == -EBADMSG)
-		state_file_set_aside(dir, &rollout_state, aside);
+		rollout_stops_free(ret);
 	return r;
 }

@@ -172,11 +172,6 @@ static int set_aside(int dir, const char *name, const char *why, char *aside)
 	return 0;
 }
 
-int state_file_set_aside(int dir, const struct state_kind *k, char *aside)
-{
-	return set_aside(dir, k->name, "damaged", aside);
-}
-
 static int read_and_parse(int dir, const struct state_kind *k, struct state_file *ret)
 {
 	OWN(drop_fd) int fd = openat(dir, k->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -550,8 +545,7 @@ void record_clear(const struct record_layout *l, void *record)
 	memset(record, 0, l->size);
 }
 
-int record_lines(const char *text, size_t len,
-		 int (*each)(void *ctx, const char *line, size_t line_len), void *ctx)
+int record_lines(const char *text, size_t len, record_line_fn *each, void *ctx)
 {
 	const char *end = text + len;
 
@@ -614,6 +608,20 @@ int record_encode(const struct record_layout *l, const void *items, size_t count
 	*ret = t.text;
 	*ret_len = t.len;
 	return 0;
+}
+
+int state_file_load_lines(int dir, const struct state_kind *k, char *aside, record_line_fn *each,
+			  void *ctx)
+{
+	OWN(state_file_free) struct state_file f = {0};
+	int r = state_file_load(dir, k, aside, &f);
+
+	if (r < 0)
+		return r;
+	r = record_lines(f.body, f.len, each, ctx);
+	if (r == -EBADMSG)
+		set_aside(dir, k->name, "damaged", aside);
+	return r;
 }
 
 /* --- sorted arrays */

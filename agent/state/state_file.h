@@ -58,9 +58,11 @@ int record_read(const struct record_layout *l, const char *line, size_t len, voi
 /* Frees the names in a record and zeroes it. */
 void record_clear(const struct record_layout *l, void *record);
 
+/* One line, without its newline. */
+typedef int record_line_fn(void *ctx, const char *line, size_t len);
+
 /* Calls each() for every line of text; a last line without newline is -EBADMSG. */
-int record_lines(const char *text, size_t len,
-		 int (*each)(void *ctx, const char *line, size_t line_len), void *ctx);
+int record_lines(const char *text, size_t len, record_line_fn *each, void *ctx);
 
 struct state_kind {
 	const char *name; /* also the name of the file */
@@ -87,8 +89,9 @@ int state_file_save(int dir, const struct state_kind *k, const char *body, size_
  * (STATE_ASIDE_MAX bytes; "" in every other case, and when even the renaming failed). */
 int state_file_load(int dir, const struct state_kind *k, char *aside, struct state_file *ret);
 
-/* For a body that the caller could not decode: sets the file aside as damaged. */
-int state_file_set_aside(int dir, const struct state_kind *k, char *aside);
+/* The same, and record_lines(): a body with a line that is -EBADMSG is set aside as well. */
+int state_file_load_lines(int dir, const struct state_kind *k, char *aside, record_line_fn *each,
+			  void *ctx);
 
 /* All of it, in as many calls as that takes. 0 or -errno. */
 int state_write_all(int fd, const char *p, size_t len);

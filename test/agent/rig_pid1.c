@@ -49,7 +49,7 @@ static void report_list(struct rig *r)
 		};
 		if (units_known(&r->daemon->units, r->unit[i].name)) {
 			info[n].known = true;
-			info[n].cgroup = "";
+			info[n].cgroup = NULL;
 			info[n].props = (struct unit_props){0};
 		}
 		n++;

@@ -167,14 +167,14 @@ TEST(errors)
 TEST(watch)
 {
 	static const char *const patterns[] = {"web*.service", "[ab].slice"};
-	static const struct unit_info seen = {
-		.name = "web.service", .active_state = "active", .invocation_id = ""};
+	struct unit_info *seen = calloc(1, sizeof *seen);
 	struct unit_watch w = {0};
 	sd_bus_message *m;
 
 	CHECK(!unit_watch_concerns(&w, "web.service"));
 	CHECK_EQ(unit_watch_set_patterns(&w, patterns, 2), 0);
-	CHECK_EQ(unit_watch_set_seen(&w, &seen, 1), 0);
+	*seen = (struct unit_info){.name = strdup("web.service"), .active_state = "active"};
+	unit_watch_take_seen(&w, seen, 1);
 	CHECK(unit_watch_concerns(&w, "web-1.service"));
 	CHECK(unit_watch_concerns(&w, "a.slice"));
 	CHECK(!unit_watch_concerns(&w, "c.slice"));

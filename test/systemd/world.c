@@ -39,7 +39,8 @@ static void on_listed(void *ctx, int error, const struct unit_info *units, size_
 		h->first = units[0];
 		snprintf(h->first_id, sizeof h->first_id, "%s", units[0].invocation_id);
 		snprintf(h->first_state, sizeof h->first_state, "%s", units[0].active_state);
-		snprintf(h->first_cgroup, sizeof h->first_cgroup, "%s", units[0].cgroup);
+		snprintf(h->first_cgroup, sizeof h->first_cgroup, "%s",
+			 units[0].known ? "" : units[0].cgroup);
 	}
 	maybe_free(h, "listed");
 }

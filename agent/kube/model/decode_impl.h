@@ -19,9 +19,6 @@ int decode_list(const char *text, size_t len, const char *kind, decode_item_fn *
 int decode_metadata(const struct field *pod, struct kube_pod *p);
 /* The same, once the containers are known: whose their values are. */
 int decode_owners(const struct field *pod, struct kube_pod *p);
-/* decode_status.c: the document, owned by the caller; its kind must be this one. */
-int decode_kind(const char *text, size_t len, const char *want, cJSON **json, struct field *ret,
-		struct kube_decode_error *err);
 /* Those of vscaled.dev/: what can be valid of a value, and of what is longer enough to be refused.
  * After a failure the caller frees what was filled before it. */
 int decode_annotations(const struct field *annotations, struct kube_annotation **list,

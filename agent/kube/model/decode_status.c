@@ -91,8 +91,9 @@ void kube_decode_status(const char *text, size_t len, struct kube_status *ret)
 		plain_message(text, len, ret);
 }
 
-int decode_kind(const char *text, size_t len, const char *want, cJSON **json, struct field *ret,
-		struct kube_decode_error *err)
+/* The document, owned by the caller; its kind must be this one. */
+static int decode_kind(const char *text, size_t len, const char *want, cJSON **json,
+		       struct field *ret, struct kube_decode_error *err)
 {
 	int r = decode_object(text, len, json, err);
 

@@ -29,11 +29,13 @@ static void read_meta(const struct span *meta, struct kube_peek *ret)
 		const char *key;
 		char *text;
 		size_t size;
+		bool (*valid)(const char *s);
 	} rows[] = {
-		{"uid", ret->uid, sizeof ret->uid},
-		{"namespace", ret->namespace, sizeof ret->namespace},
-		{"name", ret->name, sizeof ret->name},
-		{"resourceVersion", ret->resource_version, sizeof ret->resource_version},
+		{"uid", ret->uid, sizeof ret->uid, kube_is_uid},
+		{"namespace", ret->namespace, sizeof ret->namespace, kube_is_label},
+		{"name", ret->name, sizeof ret->name, kube_is_subdomain},
+		{"resourceVersion", ret->resource_version, sizeof ret->resource_version,
+		 kube_is_version},
 	};
 	struct span key, value;
 	const char *at = NULL;
@@ -43,6 +45,9 @@ static void read_meta(const struct span *meta, struct kube_peek *ret)
 			/* Of two the first counts. */
 			if (span_is(&key, rows[i].key) && rows[i].text[0] == '\0')
 				copy_string(&value, rows[i].text, rows[i].size);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (!rows[i].valid(rows[i].text))
+			rows[i].text[0] = '\0';
 }
 
 static void read_object(const struct span *object, struct kube_peek *ret)
@@ -61,25 +66,12 @@ static void read_object(const struct span *object, struct kube_peek *ret)
 	}
 }
 
-static void drop_invalid(struct kube_peek *p)
-{
-	if (!kube_is_uid(p->uid))
-		p->uid[0] = '\0';
-	if (!kube_is_label(p->namespace))
-		p->namespace[0] = '\0';
-	if (!kube_is_subdomain(p->name))
-		p->name[0] = '\0';
-	if (!kube_is_version(p->resource_version))
-		p->resource_version[0] = '\0';
-}
-
 void kube_peek_pod(const char *text, size_t len, struct kube_peek *ret)
 {
 	struct span object = {text, len};
 
 	*ret = (struct kube_peek){.event = WATCH_UNKNOWN};
 	read_object(&object, ret);
-	drop_invalid(ret);
 }
 
 void kube_peek_watch(const char *text, size_t len, struct kube_peek *ret)
@@ -101,7 +93,6 @@ void kube_peek_watch(const char *text, size_t len, struct kube_peek *ret)
 			copy_string(&value, type, sizeof type);
 	}
 	ret->event = decode_event_type(type, strlen(type));
-	drop_invalid(ret);
 }
 
 bool kube_skipped_changed(struct kube_skipped_memory *m, const struct kube_peek *p,
