@@ -67,36 +67,34 @@ static void oracle_cpu(const struct backtest_trace *t, uint64_t *count, size_t c
 	o->p95_milli = quanta_at(count, cells, total, P95_PERMILLE);
 }
 
-struct memory_span {
-	uint64_t bytes;
-	usec_t span;
-};
-
-static int compare_bytes(const void *a, const void *b)
+/* How long no more than this is used. */
+static usec_t memory_span(const struct backtest_trace *t, uint64_t bytes)
 {
-	const struct memory_span *x = a, *y = b;
+	usec_t span = 0;
 
-	return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+	for (size_t i = 0; i < t->count; i++)
+		span += t->samples[i].memory_bytes <= bytes ? sample_span(t, i) : 0;
+	return span;
 }
 
-static int oracle_memory(const struct backtest_trace *t, struct backtest_oracle *o)
+static void oracle_memory(const struct backtest_trace *t, struct backtest_oracle *o)
 {
-	OWN(drop_free) struct memory_span *m = calloc(t->count, sizeof *m);
-	usec_t total = 0, below = 0;
-	size_t i = 0;
+	usec_t enough = memory_span(t, LIMIT_MAX) / 1000 * P95_PERMILLE;
+	uint64_t max = 0, from = 0, to;
 
-	if (m == NULL)
-		return -ENOMEM;
-	for (size_t k = 0; k < t->count; k++) {
-		m[k] = (struct memory_span){t->samples[k].memory_bytes, sample_span(t, k)};
-		total += m[k].span;
+	for (size_t i = 0; i < t->count; i++)
+		max = MAX(max, t->samples[i].memory_bytes);
+	to = round_up(max, PAGE_DEFAULT_BYTES) / PAGE_DEFAULT_BYTES;
+	o->max_bytes = MAX(to, 1u) * PAGE_DEFAULT_BYTES;
+	while (from < to) {
+		uint64_t pages = (from + to) / 2;
+
+		if (memory_span(t, pages * PAGE_DEFAULT_BYTES) >= enough)
+			to = pages;
+		else
+			from = pages + 1;
 	}
-	qsort(m, t->count, sizeof *m, compare_bytes);
-	while ((below += m[i].span) < total / 1000 * P95_PERMILLE)
-		i++;
-	o->p95_bytes = MAX(round_up(m[i].bytes, PAGE_DEFAULT_BYTES), PAGE_DEFAULT_BYTES);
-	o->max_bytes = MAX(round_up(m[t->count - 1].bytes, PAGE_DEFAULT_BYTES), PAGE_DEFAULT_BYTES);
-	return 0;
+	o->p95_bytes = MAX(to, 1u) * PAGE_DEFAULT_BYTES;
 }
 
 int backtest_find_oracle(const struct backtest_trace *t, struct backtest_oracle *ret)
@@ -104,15 +102,14 @@ int backtest_find_oracle(const struct backtest_trace *t, struct backtest_oracle 
 	size_t cells = t->cpus * 1000 / CPU_QUANTUM_MILLI + 1;
 	OWN(drop_free) uint64_t *count = calloc(cells, sizeof *count);
 	struct backtest_oracle o = {.max_bytes = LIMIT_MAX, .p95_bytes = LIMIT_MAX};
-	int r;
 
 	if (count == NULL)
 		return -ENOMEM;
 	oracle_cpu(t, count, cells, &o);
-	r = t->memory ? oracle_memory(t, &o) : 0;
-	if (r == 0)
-		*ret = o;
-	return r;
+	if (t->memory)
+		oracle_memory(t, &o);
+	*ret = o;
+	return 0;
 }
 
 /* ---- one run ---- */
@@ -214,6 +211,7 @@ static void add_areas(struct backtest *b, uint64_t milli, size_t periods, bool c
 	const double limit = (double)s->u.limits.mem_max * seconds;
 	const double given = ((double)b->oracle->max_bytes - (double)b->request_bytes) * seconds;
 	int64_t span = (int64_t)(periods * BACKTEST_PERIOD_USEC) / 1000;
+	double used = (double)sim_unreclaimable(s) * seconds;
 
 	r->limit_core_usec += milli * (uint64_t)span;
 	r->given_core_usec += ((int64_t)b->oracle->max_milli - (int64_t)b->request_milli) * span;
@@ -222,10 +220,12 @@ static void add_areas(struct backtest *b, uint64_t milli, size_t periods, bool c
 	/* Sums of fractions: their order is part of the result. */
 	for (size_t i = 0; i < periods; i++) {
 		r->limit_byte_sec += limit;
-		r->used_byte_sec += (double)sim_unreclaimable(s) * seconds;
+		r->used_byte_sec += used;
 		r->given_byte_sec += given;
-		if (calm && (i == 0 || s->m.anon != s->load.anon_goal || s->m.debt != 0))
-			sim_step_memory(s);
+		if (!calm || (i > 0 && s->m.anon == s->load.anon_goal && s->m.debt == 0))
+			continue;
+		sim_step_memory(s);
+		used = (double)sim_unreclaimable(s) * seconds;
 	}
 }
 
@@ -356,7 +356,7 @@ void backtest_drop(struct backtest *b)
 #define DIE_SIDES     301
 /* Four coins come out of one random number. */
 #define COINS    4
-#define COIN_ONE 65536
+#define COIN_ONE UINT64_C(65536)
 
 void backtest_demand_init(struct backtest_demand *d, uint32_t cpus, uint64_t seed)
 {
@@ -372,35 +372,46 @@ static void next_second(struct backtest_demand *d)
 			     (uint32_t)((r >> 32) % DIE_SIDES);
 }
 
-/* How many of `throws` coins fall, each with chance / COIN_ONE; throws is a multiple of COINS. */
-static uint64_t throw_coins(struct backtest_demand *d, uint64_t throws, uint64_t chance)
+static void set_load(struct backtest_demand *d, uint64_t micro_cores)
 {
-	uint64_t fallen = 0;
+	uint64_t mean = micro_cores * d->factor_permille / (1000 * BACKTEST_PERIODS);
 
-	for (uint64_t i = 0; i < throws; i += COINS) {
+	d->micro_cores = micro_cores;
+	d->mean_usec = mean;
+	/* Twice as many coins as pieces, or more: a chance of at most a half. Rounding the chance
+	 * up makes a piece shorter than 20 ms, and keeps the mean. */
+	d->throws = COINS * ((2 * mean + COINS * PIECE_USEC - 1) / (COINS * PIECE_USEC) + 1);
+	d->chance = (mean * COIN_ONE + d->throws * PIECE_USEC - 1) / (d->throws * PIECE_USEC);
+}
+
+/* How many of the coins fall, each with chance / COIN_ONE. Two coins lie in the halves of a word:
+ * the sum carries where one does not fall. */
+static uint64_t throw_coins(struct backtest_demand *d)
+{
+	const uint64_t halves = 0x100000001;
+	uint64_t carry = (COIN_ONE - d->chance) * halves, up = 0;
+
+	for (uint64_t i = 0; i < d->throws; i += COINS) {
 		uint64_t r = random_next(&d->random);
 
-		for (uint32_t k = 0; k < COINS; k++)
-			fallen += (r >> (16 * k) & (COIN_ONE - 1)) < chance;
+		up += (((r & (COIN_ONE - 1) * halves) + carry) >> 16) & halves;
+		up += (((r >> 16 & (COIN_ONE - 1) * halves) + carry) >> 16) & halves;
 	}
-	return fallen;
+	return d->throws - (up & UINT32_MAX) - (up >> 32);
 }
 
 uint64_t backtest_demand_next(struct backtest_demand *d, uint64_t micro_cores)
 {
-	uint64_t most = d->cpus * BACKTEST_PERIOD_USEC, mean, throws, chance;
+	uint64_t most = d->cpus * BACKTEST_PERIOD_USEC;
 
 	if (d->period == 0)
 		next_second(d);
+	if (d->period == 0 || d->micro_cores != micro_cores)
+		set_load(d, micro_cores);
 	d->period = (d->period + 1) % BACKTEST_PERIODS;
-	mean = micro_cores * d->factor_permille / (1000 * BACKTEST_PERIODS);
-	if (mean == 0)
+	if (d->mean_usec == 0)
 		return 0;
-	/* Twice as many coins as pieces, or more: a chance of at most a half. Rounding the chance
-	 * up makes a piece shorter than 20 ms, and keeps the mean. */
-	throws = COINS * ((2 * mean + COINS * PIECE_USEC - 1) / (COINS * PIECE_USEC) + 1);
-	chance = (mean * COIN_ONE + throws * PIECE_USEC - 1) / (throws * PIECE_USEC);
-	return MIN(throw_coins(d, throws, chance) * mean * COIN_ONE / (throws * chance), most);
+	return MIN(throw_coins(d) * d->mean_usec * COIN_ONE / (d->throws * d->chance), most);
 }
 
 bool backtest_block_next(struct backtest_block *k, const struct backtest_trace *t)

@@ -29,6 +29,9 @@ struct backtest_demand {
 	uint32_t cpus;
 	uint32_t factor_permille; /* of the running second */
 	uint32_t period;          /* 0..9 within it */
+	uint64_t micro_cores;     /* the load that the rest is of, in this second */
+	uint64_t mean_usec;
+	uint64_t throws, chance;
 };
 
 void backtest_demand_init(struct backtest_demand *d, uint32_t cpus, uint64_t seed);

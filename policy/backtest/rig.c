@@ -176,9 +176,12 @@ static void drop_file(struct sim *s, uint64_t bytes)
 static void squeeze(struct sim *s)
 {
 	const struct limits *l = &s->u.limits;
+	uint64_t now = charged(s);
 
-	s->u.mem_peak = MAX(s->u.mem_peak, MIN(charged(s), l->mem_max));
-	if (charged(s) > l->mem_high) {
+	s->u.mem_peak = MAX(s->u.mem_peak, MIN(now, l->mem_max));
+	if (now <= MIN(l->mem_high, l->mem_max))
+		return;
+	if (now > l->mem_high) {
 		s->u.events.high++;
 		drop_file(s, charged(s) - l->mem_high);
 	}
