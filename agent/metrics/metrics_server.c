@@ -15,23 +15,11 @@ struct metrics_server {
 
 static int answer_metrics(void *ctx, const struct http_request *, struct http_response *ret)
 {
-	OWN(metrics_input_drop) struct metrics_input in = {0};
 	struct metrics_server *s = ctx;
-	struct metrics_page *page;
-	int r = s->ops->collect(s->ctx, &in);
 
-	if (r < 0)
-		return r;
-	process_read(&in.process);
-	r = metrics_page_new(&in, &page);
-	if (r < 0)
-		return r;
-	*ret = (struct http_response){
-		.status = 200,
-		.content_type = "text/plain; version=0.0.4; charset=utf-8",
-		.stream = {metrics_page_read, metrics_page_free, page},
-	};
-	return 0;
+	*ret = (struct http_response){.status = 200,
+				      .content_type = "text/plain; version=0.0.4; charset=utf-8"};
+	return s->ops->metrics(s->ctx, &ret->stream);
 }
 
 static int answer_probe(void *ctx, const struct http_request *request, struct http_response *ret)

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "agent/http/http.h"
-#include "agent/metrics/metrics.h"
 
 /* /livez and /readyz: "ok", or what is wrong; ?verbose, ?exclude=NAME. Liveness checks only whether
  * the loop runs: an agent that cannot reach the API server still sizes. */
@@ -38,8 +37,8 @@ int probe_answer(const struct probe_input *in, enum probe_kind kind,
 		 const struct http_request *request, struct http_response *ret);
 
 struct metrics_ops {
-	/* At a scrape; everything but in->process. -errno: answered with 500. */
-	int (*collect)(void *ctx, struct metrics_input *in);
+	/* The page of a scrape. -errno: answered with 500. */
+	int (*metrics)(void *ctx, struct http_stream *ret);
 	/* At a probe; must not wait for another process. */
 	void (*probe)(void *ctx, struct probe_input *in);
 	/* Of /v1/report or /v1/units: the same text as the control API's, owned. -errno: answered

@@ -11,6 +11,7 @@
 #include "agent/manage/reader.h"
 #include "agent/metrics/metrics_server.h"
 #include "agent/pod/cluster.h"
+#include "agent/serve/metrics.h"
 #include "agent/serve/show.h"
 #include "agent/units/lifecycle.h"
 #include "agent/view/view.h"
@@ -311,78 +312,22 @@ bool serve_reachable(const struct serve *s)
 	return s->server != NULL && http_server_reachable(s->server);
 }
 
-/* --- the input of /metrics and of the probes */
+/* --- /metrics and the probes */
 
 /* From this number of units on, the page of a scrape is large. */
 #define MANY_UNITS 250
 
-static void fill_resource(struct metrics_resource *to, const struct shown *x, enum resource r)
+static void add_units(struct unit_table *t, struct metrics_page *p)
 {
-	const struct range_of range = shown_range(x, r);
-	uint64_t request = shown_request(x, r);
+	UNITS_FOREACH (m, t) {
+		const struct shown x = shown_entry(m);
 
-	*to = (struct metrics_resource){
-		.known = shown_controlled(x, r) || range.target != VIEW_NONE,
-		.spec = shown_spec_limit(x, r),
-		.applied = shown_kernel(x, r),
-		.ceiling = shown_ceiling(x, r),
-		.lower = range.lower,
-		.target = range.target,
-		.upper = range.upper,
-		.peak = range.peak,
-		.reclaimable = request != 0 && request != VIEW_NONE && range.upper != VIEW_NONE
-				       ? request - MIN(request, range.upper)
-				       : VIEW_NONE,
-		.use = shown_use(x, r),
-		.psi_some_ppm = shown_psi_some(x, r),
-		.drifts = shown_drifts(x, r),
-	};
-}
-
-/* What it has as a page shows it; t knows nothing yet. */
-static void fill_thing(struct metrics_thing *t, const struct managed *m, const struct shown *x)
-{
-	if (m->pod != NULL) {
-		t->namespace = m->pod->spec->namespace;
-		t->pod = m->pod->spec->name;
-		t->container = x->c->name;
-		t->workload = m->pod->spec->workload;
-		t->above_spec_bytes = above_spec_bytes(m);
-	} else {
-		t->unit = m->name;
-	}
-	t->mode = managed_mode(m);
-	t->state = state_rows[shown_reason(x)].state;
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-		fill_resource(&t->resource[r], x, r);
-	if (m->pod == NULL) {
-		t->resource[RESOURCE_CPU].spec = props_milli(&m->properties.stored);
-		t->resource[RESOURCE_MEMORY].spec = m->properties.stored.mem_max;
-	}
-	t->throttled_ppm = shown_throttled_permille(x);
-	if (t->throttled_ppm != VIEW_NONE)
-		t->throttled_ppm *= 1000;
-	t->unreclaimable_bytes = shown_unreclaimable(x);
-	t->oom_kills = m->control.resource[RESOURCE_MEMORY].counters.oom_kills;
-}
-
-static void collect_things(struct unit_table *t, struct metrics_input *in)
-{
-	for (size_t i = 0; i < t->count; i++) {
-		const struct shown x = shown_entry(t->items[i]);
-		struct metrics_thing *thing;
-
-		if ((x.pod != NULL && x.c == NULL) || has_ended(&x))
-			continue;
-		in->reasons[shown_reason(&x)]++;
-		in->boosted += shown_boosted(&x);
-		thing = metrics_input_add(in);
-		if (thing != NULL)
-			fill_thing(thing, x.m, &x);
+		if ((x.pod == NULL || x.c != NULL) && !has_ended(&x))
+			metrics_page_add(p, &x);
 	}
 }
 
-static void count_pods(const struct pods *pods, struct metrics_input *in)
+static void count_pods(const struct pods *pods, struct metrics_page *in)
 {
 	static const struct {
 		const char *word;
@@ -411,14 +356,17 @@ static void count_pods(const struct pods *pods, struct metrics_input *in)
 		in->rollouts_stopped += pods->rollouts[i].hurt != ROLLOUT_UNHURT;
 }
 
-static int on_collect(void *ctx, struct metrics_input *in)
+static int on_metrics(void *ctx, struct http_stream *ret)
 {
+	struct metrics_page *in;
 	struct serve *s = ctx;
 
 	/* The page adds to the resident size: first unmap what other work has left. */
 	if (s->units->count >= MANY_UNITS)
 		footprint_trim();
-	metrics_input_reserve(in, s->units->count);
+	in = calloc(1, sizeof *in);
+	if (in == NULL)
+		return -ENOMEM;
 	daemon_wake(s->wake);
 	in->unsupported = s->host->unsupported;
 	in->kernel_old = s->host->cg.kernel_old;
@@ -428,9 +376,9 @@ static int on_collect(void *ctx, struct metrics_input *in)
 	in->state_saved_real = s->units->records->saved_real;
 	in->cluster = cluster_of(s);
 	in->config_ok = strcmp(s->source->result, "ok") == 0;
-	collect_things(s->units, in);
+	add_units(s->units, in);
 	in->revision = vscaled_revision;
-	in->counters = s->units->tally;
+	in->counters = *s->units->tally;
 	in->last_tick_real = s->wake->ticked_at + (usec_t)s->wake->offset_usec;
 	in->state_ok = s->units->records->save_error == 0 && !s->units->records->failed;
 	if (s->units->memory->read.total != 0 && s->config->tuning.node.count) {
@@ -445,6 +393,12 @@ static int on_collect(void *ctx, struct metrics_input *in)
 	in->reader_bpf = s->units->reader->scan != NULL;
 	in->node_wrong = s->host->name_wrong;
 	count_pods(s->pods, in);
+	process_read(&in->process);
+	if (in->units.failed) {
+		metrics_page_free(in);
+		return -ENOMEM;
+	}
+	*ret = (struct http_stream){metrics_page_read, metrics_page_free, in};
 	return 0;
 }
 
@@ -491,7 +445,7 @@ static void on_probe(void *ctx, struct probe_input *in)
 }
 
 static const struct metrics_ops metrics_ops = {
-	.collect = on_collect, .probe = on_probe, .report = on_report};
+	.metrics = on_metrics, .probe = on_probe, .report = on_report};
 
 int serve_metrics_start(struct serve *s)
 {

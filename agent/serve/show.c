@@ -124,19 +124,24 @@ uint64_t shown_psi_some(const struct shown *s, enum resource r)
 	return r == RESOURCE_CPU ? c->psi_cpu_ppm : c->mem.psi_ppm;
 }
 
-uint64_t shown_throttled_permille(const struct shown *s)
+uint64_t shown_throttled_permille(const struct shown *s, enum resource r)
 {
-	const struct control *c = sampled(s, RESOURCE_CPU);
+	const struct control *c = r == RESOURCE_CPU ? sampled(s, r) : NULL;
 
 	return c != NULL && c->sample.have & USAGE_THROTTLE ? c->rates.throttle_ppm / 1000
 							    : VIEW_NONE;
 }
 
-uint64_t shown_unreclaimable(const struct shown *s)
+uint64_t shown_unreclaimable(const struct shown *s, enum resource r)
 {
-	const struct control *c = sampled(s, RESOURCE_MEMORY);
+	const struct control *c = r == RESOURCE_MEMORY ? sampled(s, r) : NULL;
 
 	return c != NULL ? mem_unreclaimable(&c->last.stat) : VIEW_NONE;
+}
+
+uint64_t shown_above_spec(const struct shown *s, enum resource r)
+{
+	return s->m != NULL && r == RESOURCE_MEMORY ? above_spec_bytes(s->m) : VIEW_NONE;
 }
 
 uint64_t shown_drifts(const struct shown *s, enum resource r)
@@ -151,7 +156,10 @@ uint64_t shown_request(const struct shown *s, enum resource r)
 
 uint64_t shown_spec_limit(const struct shown *s, enum resource r)
 {
-	return s->c != NULL ? s->c->spec.limit[r] : VIEW_NONE;
+	if (s->c != NULL || s->pod != NULL)
+		return s->c != NULL ? s->c->spec.limit[r] : VIEW_NONE;
+	return r == RESOURCE_CPU ? props_milli(&s->m->properties.stored)
+				 : s->m->properties.stored.mem_max;
 }
 
 static bool has_boost(const struct control *c)
@@ -339,7 +347,7 @@ static void put_use(struct view_json *o, const struct shown *s, enum resource r,
 	FULL("use_p95", view_amount(percentile(s, r, 0.95)));
 	FULL("use_p99", view_amount(percentile(s, r, 0.99)));
 	FULL("use_max", view_amount(percentile(s, r, 1.0)));
-	BRIEF("throttled_permille", AMOUNT(cpu, shown_throttled_permille(s)));
+	BRIEF("throttled_permille", view_amount(shown_throttled_permille(s, r)));
 	BRIEF("psi_some_ppm", view_amount(shown_psi_some(s, r)));
 	FULL("psi_full_ppm", cJSON_CreateNull());
 	FULL("psi_others_ppm",
@@ -347,7 +355,7 @@ static void put_use(struct view_json *o, const struct shown *s, enum resource r,
 	FULL("day_throttled_permille",
 	     AMOUNT(cpu != NULL && is_container, tally_throttled_ppm(&day) / 1000));
 	FULL("day_oom_kills", AMOUNT(memory != NULL && is_container, day.kills));
-	FULL("unreclaimable_bytes", AMOUNT(memory, shown_unreclaimable(s)));
+	FULL("unreclaimable_bytes", view_amount(shown_unreclaimable(s, r)));
 	FULL("working_set_bytes", AMOUNT(memory, mem_working_set(&memory->last)));
 	FULL("slope_bytes_per_sec", COUNT(memory != NULL ? (int64_t)memory->mem.slope_bps : 0));
 }
@@ -553,7 +561,7 @@ static cJSON *spec_json(const struct shown *s, enum resource r, const struct rep
 	view_put(&o, "refused_for_usec", AMOUNT(refused, b->refused_until - now));
 	view_put(&o, "unratified_max", AMOUNT(unratified != LIMIT_MAX, unratified));
 	view_put(&o, "restart", view_text(m != NULL ? restart_of(m, r) : NULL));
-	view_put(&o, "above_spec", AMOUNT(m != NULL && memory, set_or_none(above_spec_bytes(m))));
+	view_put(&o, "above_spec", view_amount(set_or_none(shown_above_spec(s, r))));
 	view_put(&o, "ahead_usec", AMOUNT(memory, report->ahead_usec));
 	return view_end(&o);
 }
@@ -654,7 +662,7 @@ static cJSON *report_resource(const struct shown *s, enum resource r)
 	if (s->m != NULL && s->m->kind == UNIT_KIND_CONTAINER)
 		allowed = control_request_range(&s->m->control, r);
 	add_amount(&o, "request", set_or_none(shown_request(s, r)));
-	add_amount(&o, "limit", kernel != VIEW_NONE ? kernel : shown_spec_limit(s, r));
+	add_amount(&o, "limit", kernel == VIEW_NONE && s->c != NULL ? s->c->spec.limit[r] : kernel);
 	add_amount(&o, "original", c != NULL ? c->resource[r].original : VIEW_NONE);
 	add_amount(&o, "use_p50", percentile(s, r, 0.5));
 	add_amount(&o, "use_p95", percentile(s, r, 0.95));

@@ -28,16 +28,17 @@ enum state_reason shown_reason(const struct shown *s);
 /* In words; NULL: nothing to add. */
 const char *shown_reason_text(const struct shown *s);
 bool shown_controlled(const struct shown *s, enum resource r);
-uint64_t shown_kernel(const struct shown *s, enum resource r); /* the limit in the cgroup */
-uint64_t shown_ceiling(const struct shown *s, enum resource r);
 struct range_of shown_range(const struct shown *s, enum resource r); /* the recommendation */
-uint64_t shown_use(const struct shown *s, enum resource r);
-uint64_t shown_psi_some(const struct shown *s, enum resource r);
-uint64_t shown_throttled_permille(const struct shown *s); /* CPU: of the last window's periods */
-uint64_t shown_unreclaimable(const struct shown *s);      /* bytes of memory */
-uint64_t shown_drifts(const struct shown *s, enum resource r); /* replaced by ours */
-uint64_t shown_request(const struct shown *s, enum resource r);
-uint64_t shown_spec_limit(const struct shown *s, enum resource r);
+
+/* An amount; of one resource alone where a comment names it. */
+typedef uint64_t shown_amount(const struct shown *s, enum resource r);
+shown_amount shown_kernel; /* the limit in the cgroup */
+shown_amount shown_ceiling, shown_use, shown_psi_some, shown_request;
+shown_amount shown_spec_limit;         /* of the pod's spec, or that of systemd's property */
+shown_amount shown_throttled_permille; /* CPU: of the last window's periods */
+shown_amount shown_unreclaimable;      /* bytes of memory */
+shown_amount shown_above_spec;         /* memory that cannot be reclaimed above the spec's limit */
+shown_amount shown_drifts;             /* limits of others that were replaced by ours */
 /* Is a startup boost in its cgroup? */
 bool shown_boosted(const struct shown *s);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "metrics_fixture.h"
+#include "agent/config/config.h"
+#include "agent/manage/node_memory.h"
+#include "agent/manage/pod_table.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,108 +42,144 @@ void metrics_fixture_free(struct metrics_fixture *f)
 	free(f->names);
 }
 
-/* unit or pod: NULL for the other one. */
-static void add(struct metrics_input *in, size_t i, const char *unit, const char *pod,
-		const char *workload)
-{
-	struct metrics_thing *t = metrics_input_add(in);
+/* One entry after the other; NULL: it does not run. */
+static struct cg *const running = (struct cg *)&(char){0};
+static struct node_memory memory = {.read.total = 64 * GIB};
+static struct unit_table table = {.memory = &memory};
+static struct host host = {.cpu_milli = 16000, .cg.writable = true};
+static struct pods pods = {.host = &host};
+static const struct config config;
 
-	if (t == NULL)
-		return;
-	*t = (struct metrics_thing){
-		.namespace = pod != NULL ? "shop" : NULL,
+static void set_resource(struct managed *m, enum resource r, uint64_t ceiling,
+			 struct range_of recommended)
+{
+	struct control *c = &m->control;
+
+	c->resource[r].managed = true;
+	*(r == RESOURCE_CPU ? &c->rule.cpu_milli.max : &c->rule.mem_bytes.max) = ceiling;
+	c->recommendation.resource[r] = recommended;
+}
+
+static void set_sizes(struct managed *m, size_t i)
+{
+	struct control *c = &m->control;
+
+	set_resource(m, RESOURCE_CPU, 4000,
+		     (struct range_of){.lower = 120, .target = 250, .upper = 400, .peak = 870});
+	set_resource(m, RESOURCE_MEMORY, GIB,
+		     (struct range_of){.lower = 100 * MIB,
+				       .target = 128 * MIB,
+				       .upper = 200 * MIB,
+				       .peak = 190 * MIB});
+	c->kernel = (struct limits){.cpu_quota_usec = (900 + i) * 100,
+				    .cpu_period_usec = 100000,
+				    .mem_max = 256 * MIB + i};
+	c->last = (struct usage){
+		.have = USAGE_MEM_STAT, .mem_current = 150 * MIB, .stat.anon = 90 * MIB};
+	c->last_at = 1;
+	c->sample.have = USAGE_PSI_CPU | USAGE_PSI_MEM | USAGE_THROTTLE;
+	c->rates = (struct cpu_rates){.used_milli = 312, .throttle_ppm = 25000};
+	c->psi_cpu_ppm = 12345;
+	c->resource[RESOURCE_MEMORY].counters.oom_kills = 1;
+	m->drift.replaced[RESOURCE_CPU] = 2;
+}
+
+/* pod NULL: a unit. */
+static struct managed new_entry(char *name, struct pod *pod)
+{
+	return (struct managed){
+		.table = &table,
+		.config = &config,
+		.host = &host,
+		.name = name,
 		.pod = pod,
-		.container = pod != NULL ? "app" : NULL,
-		.workload = workload,
-		.unit = unit,
-		.mode = MODE_AUTO,
-		.state = UNIT_MANAGED,
-		.resource = {{.known = true,
-			      .spec = 500,
-			      .applied = 900 + i,
-			      .ceiling = 4000,
-			      .lower = 120,
-			      .target = 250,
-			      .upper = 400,
-			      .peak = 870,
-			      .reclaimable = pod != NULL ? 600 : VIEW_NONE,
-			      .use = 312,
-			      .psi_some_ppm = 12345,
-			      .drifts = 2},
-			     {.known = true,
-			      .spec = pod != NULL ? 256 * MIB : VIEW_NONE,
-			      .applied = 256 * MIB + i,
-			      .ceiling = GIB,
-			      .lower = 100 * MIB,
-			      .target = 128 * MIB,
-			      .upper = 200 * MIB,
-			      .peak = 190 * MIB,
-			      .reclaimable = pod != NULL ? 0 : VIEW_NONE,
-			      .use = 150 * MIB}},
-		.throttled_ppm = 25000,
-		.unreclaimable_bytes = 90 * MIB,
-		.oom_kills = 1,
+		.kind = pod != NULL ? UNIT_KIND_CONTAINER : UNIT_KIND_UNIT,
+		.reason = STATE_SIZING,
+		.cgroup.cg = running,
+		.originals.saved = true,
+		.properties.stored = PROPS_NONE,
+		.control = {.started_at = 1, .page_bytes = 4096, .rule.mode = MODE_AUTO},
 	};
 }
 
-int metrics_fixture_collect(const struct metrics_fixture *f, size_t containers,
-			    struct metrics_input *in)
+static void add_units(struct metrics_page *p)
 {
-	static const char *const units[] = {"web.service", "a\\x2db \"quoted\"\n\xff.service"};
+	struct managed m = new_entry((char[]){"web.service"}, NULL);
+	struct shown x = shown_entry(&m);
 
-	*in = (struct metrics_input){
+	set_sizes(&m, 0);
+	m.properties.stored.cpu_quota_per_sec_usec = 500000;
+	metrics_page_add(p, &x);
+	/* Nothing is known of its CPU, and its memory has no limit. */
+	m = new_entry((char[]){"a\\x2db \"quoted\"\n\xff.service"}, NULL);
+	m.reason = STATE_NOT_RUNNING;
+	m.control.rule.mode = MODE_OFF;
+	m.control.resource[RESOURCE_MEMORY].managed = true;
+	m.control.kernel.mem_max = LIMIT_MAX;
+	m.control.last = (struct usage){.have = USAGE_MEM_STAT, .mem_current = 5};
+	metrics_page_add(p, &x);
+}
+
+static void add_container(struct metrics_page *p, const struct metrics_fixture *f, size_t i)
+{
+	struct kube_container app = {
+		.name = (char[]){"app"},
+		.spec = {.request = {1000, 128 * MIB}, .limit = {500, 256 * MIB}}};
+	struct kube_pod spec = {.namespace = (char[]){"shop"},
+				.name = f->names[i],
+				.workload = (char *)f->workload,
+				.containers = &app,
+				.container_count = 1};
+	struct pod pod = {.pods = &pods, .spec = &spec};
+	struct managed m = new_entry((char[]){"shop/pod/app"}, &pod);
+	const struct shown x = shown_entry(&m);
+
+	set_sizes(&m, i + 2);
+	metrics_page_add(p, &x);
+}
+
+struct metrics_page *metrics_fixture_page(const struct metrics_fixture *f, size_t containers)
+{
+	struct metrics_page *p = calloc(1, sizeof *p);
+
+	if (p == NULL)
+		return NULL;
+	*p = (struct metrics_page){
 		.cluster = {.server = "https://x", .healthy = true, .pod_count = 7},
 		.config_loaded_real = 1700000000 * USEC_PER_SEC,
 		.wakeups = 12,
-		.counters = &f->counters,
-		.things = in->things,
+		.counters = f->counters,
 		.pods = 30,
 		.config_ok = true,
 		.state_ok = true,
 		.last_tick_real = 1700000100 * USEC_PER_SEC + 250000,
 	};
-	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-		add(in, i, units[i], NULL, NULL);
+	add_units(p);
 	for (size_t i = 0; i < containers; i++)
-		add(in, i + ARRAY_SIZE(units), NULL, f->names[i], f->workload);
-	if (in->thing_count != containers + ARRAY_SIZE(units))
-		return -ENOMEM;
-	/* Nothing is known of the second unit's CPU, and its memory has no limit. */
-	in->things[1] = (struct metrics_thing){
-		.unit = units[1],
-		.mode = MODE_OFF,
-		.state = UNIT_WAITING,
-		.throttled_ppm = VIEW_NONE,
-		.unreclaimable_bytes = VIEW_NONE,
-		.oom_kills = VIEW_NONE,
-	};
-	in->things[1].resource[RESOURCE_MEMORY] = (struct metrics_resource){
-		.known = true,
-		.spec = VIEW_NONE,
-		.applied = LIMIT_MAX,
-		.ceiling = VIEW_NONE,
-		.lower = VIEW_NONE,
-		.target = VIEW_NONE,
-		.upper = VIEW_NONE,
-		.peak = VIEW_NONE,
-		.reclaimable = VIEW_NONE,
-		.use = 5,
-		.psi_some_ppm = VIEW_NONE,
-		.drifts = VIEW_NONE,
-	};
-	return 0;
+		add_container(p, f, i);
+	return p;
 }
 
-char *metrics_fixture_render(struct metrics_input *in, size_t step)
+int metrics_fixture_answer(const struct metrics_fixture *f, size_t containers,
+			   struct http_stream *ret)
+{
+	struct metrics_page *p = metrics_fixture_page(f, containers);
+
+	if (p != NULL)
+		process_read(&p->process);
+	*ret = (struct http_stream){metrics_page_read, metrics_page_free, p};
+	return p != NULL ? 0 : -ENOMEM;
+}
+
+char *metrics_fixture_render(struct metrics_page *page, size_t step)
 {
 	OWN(drop_free) char *piece = malloc(step);
-	struct metrics_page *page;
 	char *text = NULL;
 	size_t size = 0;
 	ssize_t n;
 	FILE *out;
 
-	if (piece == NULL || metrics_page_new(in, &page) < 0)
+	if (piece == NULL || page == NULL)
 		return NULL;
 	out = open_memstream(&text, &size);
 	while ((n = metrics_page_read(page, piece, step)) > 0)

@@ -12,11 +12,13 @@
 static struct metrics_fixture fixture;
 static size_t containers;
 
-static int collect(void *ctx, struct metrics_input *in)
+static int answer(void *ctx, struct http_stream *ret)
 {
-	int r = metrics_fixture_collect(ctx, containers, in);
+	int r = metrics_fixture_answer(ctx, containers, ret);
 
-	in->last_tick_real = (usec_t)time(NULL) * USEC_PER_SEC;
+	if (r == 0)
+		((struct metrics_page *)ret->ctx)->last_tick_real =
+			(usec_t)time(NULL) * USEC_PER_SEC;
 	return r;
 }
 
@@ -33,7 +35,7 @@ static int on_input(sd_event_source *, int, uint32_t, void *event)
 
 static int serve(void)
 {
-	static const struct metrics_ops ops = {.collect = collect, .probe = probe};
+	static const struct metrics_ops ops = {.metrics = answer, .probe = probe};
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct listen_address at = {.size = sizeof in};
 	struct metrics_server *server = NULL;
@@ -54,13 +56,12 @@ static int serve(void)
 
 static int print(void)
 {
-	struct metrics_input in = {0};
+	struct http_stream page;
 	char *text;
 
-	if (collect(&fixture, &in) < 0)
+	if (answer(&fixture, &page) < 0)
 		return EXIT_FAILURE;
-	process_read(&in.process);
-	text = metrics_fixture_render(&in, 4 * KIB);
+	text = metrics_fixture_render(page.ctx, 4 * KIB);
 	if (text == NULL)
 		return EXIT_FAILURE;
 	fputs(text, stdout);

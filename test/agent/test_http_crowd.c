@@ -54,9 +54,9 @@ static void files_set(rlim_t count)
 
 /* ---- the server ---- */
 
-static int collect(void *ctx, struct metrics_input *in)
+static int answer(void *ctx, struct http_stream *ret)
 {
-	return metrics_fixture_collect(ctx, CONTAINERS, in);
+	return metrics_fixture_answer(ctx, CONTAINERS, ret);
 }
 
 static void probe(void *, struct probe_input *in)
@@ -71,7 +71,7 @@ static void probe(void *, struct probe_input *in)
 	};
 }
 
-static const struct metrics_ops ops = {.collect = collect, .probe = probe};
+static const struct metrics_ops ops = {.metrics = answer, .probe = probe};
 
 static usec_t work_usec(void)
 {

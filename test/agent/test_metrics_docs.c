@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* docs/metrics.md against the table. */
-#include "agent/metrics/metrics.h"
+#include "agent/serve/metrics.h"
 #include "test/agent/doc_page.h"
 
 /* What every metric of a container has; the page says it once, above the table. */

@@ -14,15 +14,15 @@ static sd_event *event;
 static struct metrics_server *server;
 static struct metrics_fixture fixture;
 static size_t containers = 2;
-static int collect_error;
+static int page_error;
 static struct probe_input facts;
 static unsigned port;
 static char *answer_text;
 static size_t answer_capacity = 8 * MIB;
 
-static int collect(void *ctx, struct metrics_input *in)
+static int page(void *ctx, struct http_stream *ret)
 {
-	return collect_error < 0 ? collect_error : metrics_fixture_collect(ctx, containers, in);
+	return page_error < 0 ? page_error : metrics_fixture_answer(ctx, containers, ret);
 }
 
 static void probe(void *ctx, struct probe_input *in)
@@ -35,10 +35,10 @@ static int report(void *ctx, const char *path, char **ret)
 {
 	CHECK(ctx == &fixture);
 	*ret = strdup(strcmp(path, "/v1/units") == 0 ? "{\"units\":[]}\n" : "{\"version\":1}\n");
-	return collect_error;
+	return page_error;
 }
 
-static const struct metrics_ops ops = {collect, probe, report};
+static const struct metrics_ops ops = {page, probe, report};
 
 static struct listen_address at(const char *address)
 {
@@ -129,9 +129,9 @@ TEST(metrics)
 	CHECK_EQ(ask("HEAD", "/metrics"), 200);
 	CHECK_STR(body(), "");
 	CHECK(answered("Content-Length: "));
-	collect_error = -EIO;
+	page_error = -EIO;
 	CHECK_EQ(ask("GET", "/metrics"), 500);
-	collect_error = 0;
+	page_error = 0;
 }
 
 TEST(routes)
@@ -284,7 +284,6 @@ static bool join_chunks(char *to)
 /* A chunked answer is the whole page, in order. */
 TEST(pieces)
 {
-	struct metrics_input in = {0};
 	OWN(drop_free) char *want = NULL;
 	const char *got = NULL;
 	size_t same = 0;
@@ -294,8 +293,7 @@ TEST(pieces)
 	CHECK(answered("Transfer-Encoding: chunked\r\n"));
 	got = body();
 	CHECK(join_chunks((char *)got));
-	CHECK_EQ(metrics_fixture_collect(&fixture, containers, &in), 0);
-	want = metrics_fixture_render(&in, MIB);
+	want = metrics_fixture_render(metrics_fixture_page(&fixture, containers), MIB);
 	CHECK(want != NULL);
 	/* Our own figures move. */
 	while (want != NULL && want[same] != '\0' && want[same] == got[same])

@@ -60,13 +60,14 @@ static void check_shown(const struct lack *l)
 	const cJSON *others =
 		cJSON_GetObjectItem(cJSON_GetObjectItem(all, "cpu"), "psi_others_ppm");
 
-	CHECK_EQ(shown_throttled_permille(&x) == VIEW_NONE, lacks_file(l, "nr_throttled"));
+	CHECK_EQ(shown_throttled_permille(&x, RESOURCE_CPU) == VIEW_NONE,
+		 lacks_file(l, "nr_throttled"));
 	CHECK_EQ(shown_psi_some(&x, RESOURCE_CPU) == VIEW_NONE, lacks_file(l, "cpu.pressure"));
 	CHECK(others != NULL);
 	CHECK_EQ(cJSON_IsNull(others), lacks_file(l, "cpu.pressure"));
 	CHECK_EQ(shown_psi_some(&x, RESOURCE_MEMORY) == VIEW_NONE,
 		 lacks_file(l, "memory.pressure") || lacks_file(l, "stat:anon"));
-	CHECK_EQ(shown_unreclaimable(&x) == VIEW_NONE, lacks_file(l, "stat:anon"));
+	CHECK_EQ(shown_unreclaimable(&x, RESOURCE_MEMORY) == VIEW_NONE, lacks_file(l, "stat:anon"));
 	cJSON_Delete(all);
 }
 

@@ -4,7 +4,7 @@
  * and what is read of /proc. A label must come back as it went in.
  */
 #include "agent/base/listen.h"
-#include "agent/metrics/metrics.h"
+#include "agent/serve/metrics.h"
 #include "test/fuzz/fuzz.h"
 #include <string.h>
 

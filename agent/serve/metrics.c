@@ -1,51 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The page of a scrape, family after family, thing after thing. */
-#include "agent/metrics/metrics.h"
+/* The page of a scrape, family after family, unit after unit. */
+#include "agent/serve/metrics.h"
+#include "agent/manage/pod_table.h"
 #include <errno.h>
 #include <malloc.h>
 #include <string.h>
-
-/* --- the input */
-
-void metrics_input_reserve(struct metrics_input *in, size_t count)
-{
-	struct metrics_thing *things;
-
-	if (count <= in->thing_capacity)
-		return;
-	things = reallocarray(in->things, count, sizeof *things);
-	if (things == NULL)
-		return;
-	in->things = things;
-	in->thing_capacity = count;
-}
-
-struct metrics_thing *metrics_input_add(struct metrics_input *in)
-{
-	if (in->thing_count == in->thing_capacity)
-		metrics_input_reserve(in, MAX(in->thing_capacity * 2, (size_t)64));
-	if (in->thing_count == in->thing_capacity) {
-		in->no_memory = true;
-		return NULL;
-	}
-	in->things[in->thing_count] = (struct metrics_thing){.throttled_ppm = VIEW_NONE,
-							     .unreclaimable_bytes = VIEW_NONE,
-							     .oom_kills = VIEW_NONE};
-	return &in->things[in->thing_count++];
-}
-
-void metrics_input_drop(struct metrics_input *in)
-{
-	free(in->things);
-	*in = (struct metrics_input){0};
-}
 
 /* A piece and the largest family behind it; it doubles from there. */
 #define FIRST_BYTES (32 * KIB)
 /* This much is written before it is handed on. */
 #define PIECE_BYTES (16 * KIB)
-/* From this number of things on, the heap is returned to the system after the scrape. */
-#define MANY_THINGS 100
+/* From this number of units on, the heap is returned to the system after the scrape. */
+#define MANY_UNITS 100
 
 /* --- the text format */
 
@@ -177,11 +143,7 @@ void metrics_value(struct metrics_writer *w, uint64_t value, unsigned digits)
 
 #define EMIT(name)                                                                                 \
 	static void name(struct metrics_writer *w, const struct metric *m __attribute__((unused)), \
-			 const struct metrics_input *in)
-
-#define EACH(name)                                                                                 \
-	static void name(struct metrics_writer *w, const struct metric *m,                         \
-			 const struct metrics_thing *t)
+			 const struct metrics_page *in)
 
 static uint64_t number_at(const void *base, size_t offset)
 {
@@ -256,7 +218,7 @@ EMIT(emit_systemd)
 EMIT(emit_counter)
 {
 	metrics_series(w, "");
-	metrics_value(w, number_at(in->counters, m->offset), m->digits);
+	metrics_value(w, number_at(&in->counters, m->offset), m->digits);
 }
 
 /* uint64_t[count] of counters, by one label. Every value of it from the start: a rate needs the
@@ -266,14 +228,14 @@ EMIT(emit_counters)
 	for (size_t i = 0; i < m->count; i++)
 		if (m->names[i] != NULL)
 			labelled(w, m->labels, m->names[i],
-				 number_at(in->counters, m->offset + i * sizeof(uint64_t)));
+				 number_at(&in->counters, m->offset + i * sizeof(uint64_t)));
 }
 
 EMIT(emit_blocked)
 {
 	for (size_t i = BLOCKED_NONE + 1; i < BLOCKED_COUNT; i++)
 		labelled(w, m->labels, blocked_reason_name((enum blocked_reason)i),
-			 in->counters->blocked[i]);
+			 in->counters.blocked[i]);
 }
 
 EMIT(emit_changes)
@@ -290,7 +252,7 @@ EMIT(emit_changes)
 		metrics_label(w, "resource", resource_names[r]);
 		metrics_label(w, "direction", directions[direction]);
 		metrics_label(w, "reason", reason_name((enum reason)reason));
-		metrics_value(w, in->counters->changes[r][direction][reason], 0);
+		metrics_value(w, in->counters.changes[r][direction][reason], 0);
 	}
 }
 
@@ -299,7 +261,7 @@ EMIT(emit_requests)
 	char code[16];
 
 	for (size_t i = 0; i < COUNTERS_REQUESTS; i++) {
-		const struct counters_request *q = &in->counters->requests[i];
+		const struct counters_request *q = &in->counters.requests[i];
 
 		if (q->verb == NULL)
 			continue;
@@ -350,32 +312,27 @@ static void span(struct metrics_writer *w, const struct counters_span *s, const 
 /* counters_span of counters. */
 EMIT(emit_span)
 {
-	span(w, (const void *)((const char *)in->counters + m->offset), NULL, NULL);
+	span(w, (const void *)((const char *)&in->counters + m->offset), NULL, NULL);
 }
 
 /* counters_span[count] of counters, by one label. */
 EMIT(emit_spans)
 {
-	const struct counters_span *s = (const void *)((const char *)in->counters + m->offset);
+	const struct counters_span *s = (const void *)((const char *)&in->counters + m->offset);
 
 	for (size_t i = 0; i < m->count; i++)
 		span(w, &s[i], m->labels, m->names[i]);
 }
 
-/* Things by mode and state. */
 EMIT(emit_managed)
 {
-	uint64_t count[MODE_COUNT][UNIT_STATE_COUNT] = {0};
-
-	for (size_t i = 0; i < in->thing_count; i++)
-		count[in->things[i].mode][in->things[i].state]++;
 	for (size_t i = 0; i < (size_t)MODE_COUNT * UNIT_STATE_COUNT; i++) {
 		size_t mode = i / UNIT_STATE_COUNT, state = i % UNIT_STATE_COUNT;
 
 		metrics_series(w, "");
 		metrics_label(w, "mode", mode_name((enum mode)mode));
 		metrics_label(w, "state", unit_state_names[state]);
-		metrics_value(w, count[mode][state], 0);
+		metrics_value(w, in->managed[mode][state], 0);
 	}
 }
 
@@ -391,84 +348,48 @@ EMIT(emit_states)
 	}
 }
 
-/* A series of a thing; extra NULL: no further label. Nothing where nothing is known. */
-static void emit_amount(struct metrics_writer *w, const struct metrics_thing *t, const char *extra,
-			const char *value, uint64_t number)
-{
-	if (number == VIEW_NONE || number == LIMIT_MAX)
-		return;
-	metrics_series(w, "");
-	if (t->unit != NULL) {
-		metrics_label(w, "unit", t->unit);
-	} else {
-		metrics_label(w, "namespace", t->namespace);
-		metrics_label(w, "pod", t->pod);
-		metrics_label(w, "container", t->container);
-		if (t->workload != NULL)
-			metrics_label(w, "workload", t->workload);
+/* --- values of an entry that nothing else shows */
+
+#define BOUND(name)                                                                                \
+	static uint64_t name(const struct shown *s, enum resource r)                               \
+	{                                                                                          \
+		return shown_range(s, r).name;                                                     \
 	}
-	if (extra != NULL)
-		metrics_label(w, extra, value);
-	metrics_value(w, number, w->metric->digits);
+BOUND(lower)
+BOUND(target)
+BOUND(upper)
+BOUND(peak)
+
+/* Of its request. */
+static uint64_t reclaimable(const struct shown *s, enum resource r)
+{
+	uint64_t request = shown_request(s, r), most = upper(s, r);
+
+	return request != 0 && request != VIEW_NONE && most != VIEW_NONE
+		       ? request - MIN(request, most)
+		       : VIEW_NONE;
 }
 
-/* spec and applied of a resource. */
-EACH(each_limits)
+static uint64_t oom_kills(const struct shown *s, enum resource r)
 {
-	const struct metrics_resource *r = &t->resource[m->resource];
-
-	if (!r->known)
-		return;
-	emit_amount(w, t, "source", "spec", r->spec);
-	emit_amount(w, t, "source", "applied", r->applied);
-}
-
-/* lower, target, upper, peak of a resource. */
-EACH(each_bounds)
-{
-	const struct metrics_resource *r = &t->resource[m->resource];
-
-	if (!r->known)
-		return;
-	emit_amount(w, t, "bound", "lower", r->lower);
-	emit_amount(w, t, "bound", "target", r->target);
-	emit_amount(w, t, "bound", "upper", r->upper);
-	emit_amount(w, t, "bound", "peak", r->peak);
-}
-
-/* uint64_t of one metrics_resource. */
-EACH(each_amount)
-{
-	const struct metrics_resource *r = &t->resource[m->resource];
-
-	if (r->known)
-		emit_amount(w, t, NULL, NULL, number_at(r, m->offset));
-}
-
-/* The same of both, by the label resource. */
-EACH(each_amounts)
-{
-	for (enum resource i = 0; i < RESOURCE_COUNT; i++) {
-		const struct metrics_resource *r = &t->resource[i];
-
-		if (r->known)
-			emit_amount(w, t, "resource", resource_names[i], number_at(r, m->offset));
-	}
-}
-
-/* uint64_t of metrics_thing. */
-EACH(each_thing)
-{
-	emit_amount(w, t, NULL, NULL, number_at(t, m->offset));
+	return s->m->control.resource[r].counters.oom_kills;
 }
 
 /* --- the table */
 
-#define IN(member)      offsetof(struct metrics_input, member)
+#define IN(member)      offsetof(struct metrics_page, member)
 #define COUNTED(member) offsetof(struct counters, member)
-#define RES(member)     offsetof(struct metrics_resource, member)
-#define THING(member)   offsetof(struct metrics_thing, member)
-#define WHO             "namespace, pod, container, workload; or unit"
+#define CPU             RESOURCE_CPU
+#define MEMORY          RESOURCE_MEMORY
+#define VALUES(...)                                                                                \
+	.values = (const struct metric_value[])                                                    \
+	{                                                                                          \
+		__VA_ARGS__,                                                                       \
+		{                                                                                  \
+			.get = NULL                                                                \
+		}                                                                                  \
+	}
+#define WHO "namespace, pod, container, workload; or unit"
 
 static const char *const writer_names[WRITER_COUNT] = {
 	[WRITER_SYSTEMD] = "systemd",
@@ -505,45 +426,47 @@ const struct metric metrics_table[] = {
 	 "The running version; always 1.", .emit = emit_build},
 
 	{"vscaled_container_limit_cpu_cores", METRIC_GAUGE, MILLI, WHO "; source",
-	 "CPU limit: spec, of API object or systemd's property; applied, of the kernel.", .each = each_limits, .resource = RESOURCE_CPU},
+	 "CPU limit: spec, of API object or systemd's property; applied, of the kernel.", VALUES({"spec", shown_spec_limit, CPU}, {"applied", shown_kernel, CPU})},
 	{"vscaled_container_limit_memory_bytes", METRIC_GAUGE, 0, WHO "; source",
-	 "Memory limit: spec, of API object or systemd's property; applied, of the kernel.", .each = each_limits, .resource = RESOURCE_MEMORY},
+	 "Memory limit: spec, of API object or systemd's property; applied, of the kernel.", VALUES({"spec", shown_spec_limit, MEMORY}, {"applied", shown_kernel, MEMORY})},
 	{"vscaled_container_ceiling_cpu_cores", METRIC_GAUGE, MILLI, WHO,
-	 "Highest CPU limit.", .each = each_amount, .offset = RES(ceiling), .resource = RESOURCE_CPU},
+	 "Highest CPU limit.", VALUES({NULL, shown_ceiling, CPU})},
 	{"vscaled_container_ceiling_memory_bytes", METRIC_GAUGE, 0, WHO,
-	 "Highest memory limit.", .each = each_amount, .offset = RES(ceiling), .resource = RESOURCE_MEMORY},
+	 "Highest memory limit.", VALUES({NULL, shown_ceiling, MEMORY})},
 	{"vscaled_container_recommendation_cpu_cores", METRIC_GAUGE, MILLI, WHO "; bound",
 	 "Recommended CPU: lower, target, upper, and the peak that limits follow.",
-	 .each = each_bounds, .resource = RESOURCE_CPU},
+	 VALUES({"lower", lower, CPU}, {"target", target, CPU}, {"upper", upper, CPU},
+	        {"peak", peak, CPU})},
 	{"vscaled_container_recommendation_memory_bytes", METRIC_GAUGE, 0, WHO "; bound",
 	 "Recommended memory, likewise.",
-	 .each = each_bounds, .resource = RESOURCE_MEMORY},
+	 VALUES({"lower", lower, MEMORY}, {"target", target, MEMORY}, {"upper", upper, MEMORY},
+	        {"peak", peak, MEMORY})},
 	{"vscaled_container_reclaimable_cpu_cores", METRIC_GAUGE, MILLI, WHO,
-	 "CPU request above the recommendation's upper bound.", .each = each_amount, .offset = RES(reclaimable), .resource = RESOURCE_CPU},
+	 "CPU request above the recommendation's upper bound.", VALUES({NULL, reclaimable, CPU})},
 	{"vscaled_container_reclaimable_memory_bytes", METRIC_GAUGE, 0, WHO,
-	 "Memory request above it.", .each = each_amount, .offset = RES(reclaimable), .resource = RESOURCE_MEMORY},
+	 "Memory request above it.", VALUES({NULL, reclaimable, MEMORY})},
 	{"vscaled_container_usage_cpu_cores", METRIC_GAUGE, MILLI, WHO,
-	 "CPU in use, over the last window.", .each = each_amount, .offset = RES(use), .resource = RESOURCE_CPU},
+	 "CPU in use, over the last window.", VALUES({NULL, shown_use, CPU})},
 	{"vscaled_container_usage_memory_bytes", METRIC_GAUGE, 0, WHO,
-	 "Memory in use, page cache included.", .each = each_amount, .offset = RES(use), .resource = RESOURCE_MEMORY},
+	 "Memory in use, page cache included.", VALUES({NULL, shown_use, MEMORY})},
 	{"vscaled_container_unreclaimable_memory_bytes", METRIC_GAUGE, 0, WHO,
 	 "Memory that cannot be reclaimed without swap.",
-	 .each = each_thing, .offset = THING(unreclaimable_bytes)},
+	 VALUES({NULL, shown_unreclaimable, MEMORY}), .always = true},
 	{"vscaled_container_memory_above_spec_bytes", METRIC_GAUGE, 0, WHO,
 	 "Unreclaimable memory above the limit of the pod's spec: any resize can end in an OOM "
 	 "kill.",
-	 .each = each_thing, .offset = THING(above_spec_bytes)},
-	{"vscaled_container_throttled_ratio", METRIC_GAUGE, MICRO, WHO,
+	 VALUES({NULL, shown_above_spec, MEMORY}), .always = true},
+	{"vscaled_container_throttled_ratio", METRIC_GAUGE, MILLI, WHO,
 	 "Share of throttled scheduling periods, over the last window.",
-	 .each = each_thing, .offset = THING(throttled_ppm)},
+	 VALUES({NULL, shown_throttled_permille, CPU}), .always = true},
 	{"vscaled_container_psi_some_ratio", METRIC_GAUGE, MICRO, WHO "; resource",
 	 "Share of time in which some task waited.",
-	 .each = each_amounts, .offset = RES(psi_some_ppm)},
+	 VALUES({"cpu", shown_psi_some, CPU}, {"memory", shown_psi_some, MEMORY})},
 	{"vscaled_container_oom_events_total", METRIC_COUNTER, 0, WHO,
 	 "OOM kills while managed.",
-	 .each = each_thing, .offset = THING(oom_kills)},
+	 VALUES({NULL, oom_kills, MEMORY}), .always = true},
 	{"vscaled_container_limit_drifts_total", METRIC_COUNTER, 0, WHO "; resource",
-	 "Limits of external writers that were replaced.", .each = each_amounts, .offset = RES(drifts)},
+	 "Limits of external writers that were replaced.", VALUES({"cpu", shown_drifts, CPU}, {"memory", shown_drifts, MEMORY})},
 
 	{"vscaled_managed_containers", METRIC_GAUGE, 0, "mode, state",
 	 "Managed containers and units.", .emit = emit_managed},
@@ -699,72 +622,72 @@ const size_t metrics_table_size = ARRAY_SIZE(metrics_table);
 
 /* --- the page */
 
-#define NAMES 5
-
-struct metrics_page {
-	struct metrics_input in;
-	struct counters counters;
-	char *names;
-	struct metrics_writer w;
-	size_t sent;  /* of the writer's bytes */
-	size_t row;   /* of the table: the family at work, or the end */
-	size_t thing; /* the next one of it */
-	bool begun;   /* its head is written */
-	bool ended;
+/* Packed: this, its labels with a NUL, and its values in the order of the table: what is known and
+ * no limit plus one, else 0, seven bits in a byte, the lowest first. */
+struct unit_head {
+	uint32_t size; /* of all */
+	uint32_t next; /* where the value is that is written next */
 };
 
-/* The strings that are only borrowed. */
-static const char **name_at(struct metrics_thing *t, size_t i)
+static void pack(struct metrics_writer *w, uint64_t value)
 {
-	const char **names[NAMES] = {&t->namespace, &t->pod, &t->container, &t->workload, &t->unit};
-
-	return names[i];
+	value = value != VIEW_NONE && value != LIMIT_MAX ? value + 1 : 0;
+	do {
+		put_bytes(w, &(char){(char)((value & 0x7f) | (value > 0x7f ? 0x80 : 0))}, 1);
+		value >>= 7;
+	} while (value > 0);
 }
 
-/* Into one block: the objects that they belong to may go before the page has been read. */
-static int copy_names(struct metrics_page *p)
+static uint64_t unpack(const char **at)
 {
-	size_t count = p->in.thing_count * NAMES, size = 1;
-	char *to;
+	uint64_t value = 0;
+	unsigned shift = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		const char *name = *name_at(&p->in.things[i / NAMES], i % NAMES);
-
-		size += name != NULL ? strlen(name) + 1 : 0;
-	}
-	p->names = to = malloc(size);
-	if (to == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		const char **name = name_at(&p->in.things[i / NAMES], i % NAMES);
-
-		if (*name == NULL)
-			continue;
-		*name = strcpy(to, *name);
-		to += strlen(to) + 1;
-	}
-	return 0;
+	do {
+		value |= (uint64_t)(**at & 0x7f) << shift;
+		shift += 7;
+	} while (*(*at)++ & 0x80);
+	return value;
 }
 
-int metrics_page_new(struct metrics_input *in, struct metrics_page **ret)
+static void put_labels(struct metrics_writer *w, const struct shown *s)
 {
-	struct metrics_page *p = calloc(1, sizeof *p);
+	w->labelled = false;
+	if (s->pod == NULL) {
+		metrics_label(w, "unit", s->m->name);
+	} else {
+		metrics_label(w, "namespace", s->pod->spec->namespace);
+		metrics_label(w, "pod", s->pod->spec->name);
+		metrics_label(w, "container", s->c->name);
+		if (s->pod->spec->workload != NULL)
+			metrics_label(w, "workload", s->pod->spec->workload);
+	}
+	put_bytes(w, "", 1);
+}
 
-	if (p == NULL || in->no_memory) {
-		free(p);
-		return -ENOMEM;
-	}
-	p->in = *in;
-	if (copy_names(p) < 0) {
-		free(p);
-		return -ENOMEM;
-	}
-	in->things = NULL;
-	metrics_input_drop(in);
-	p->counters = *p->in.counters;
-	p->in.counters = &p->counters;
-	*ret = p;
-	return 0;
+void metrics_page_add(struct metrics_page *p, const struct shown *s)
+{
+	struct metrics_writer *w = &p->units;
+	struct unit_head head = {0};
+	size_t begin = w->size;
+	bool sized[RESOURCE_COUNT];
+
+	p->managed[managed_mode(s->m)][state_rows[shown_reason(s)].state]++;
+	p->reasons[shown_reason(s)]++;
+	p->boosted += shown_boosted(s);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		sized[r] = shown_controlled(s, r) || target(s, r) != VIEW_NONE;
+	put_bytes(w, (const char *)&head, sizeof head);
+	put_labels(w, s);
+	head.next = (uint32_t)(w->size - begin);
+	for (const struct metric *m = metrics_table; m < metrics_table + metrics_table_size; m++)
+		for (const struct metric_value *v = m->values; v != NULL && v->get != NULL; v++)
+			pack(w,
+			     m->always || sized[v->resource] ? v->get(s, v->resource) : VIEW_NONE);
+	head.size = (uint32_t)(w->size - begin);
+	if (!w->failed)
+		memcpy(w->data + begin, &head, sizeof head);
+	p->unit_count++;
 }
 
 void metrics_page_free(void *page)
@@ -774,16 +697,40 @@ void metrics_page_free(void *page)
 
 	if (p == NULL)
 		return;
-	many = p->in.thing_count >= MANY_THINGS;
-	metrics_input_drop(&p->in);
-	free(p->names);
+	many = p->unit_count >= MANY_UNITS;
+	free(p->units.data);
 	free(p->w.data);
 	free(p);
 	if (many)
 		malloc_trim(0);
 }
 
-/* A family's head, all of a small family, or one thing of a large one. */
+static void write_unit(struct metrics_page *p, const struct metric *m)
+{
+	char *unit = p->units.data + p->at;
+	struct unit_head head;
+	const char *next;
+
+	memcpy(&head, unit, sizeof head);
+	next = unit + head.next;
+	for (const struct metric_value *v = m->values; v->get != NULL; v++) {
+		uint64_t value = unpack(&next);
+
+		if (value == 0)
+			continue;
+		metrics_series(&p->w, "");
+		put_text(&p->w, unit + sizeof head);
+		p->w.labelled = true;
+		if (v->name != NULL)
+			metrics_label(&p->w, strrchr(m->labels, ' ') + 1, v->name);
+		metrics_value(&p->w, value - 1, m->digits);
+	}
+	head.next = (uint32_t)(next - unit);
+	memcpy(unit, &head, sizeof head);
+	p->at += head.size;
+}
+
+/* A family's head, all of a small family, or one unit of a large one. */
 static void write_next(struct metrics_page *p)
 {
 	const struct metric *m = &metrics_table[p->row];
@@ -792,21 +739,21 @@ static void write_next(struct metrics_page *p)
 		p->ended = true;
 		return;
 	}
-	if (m->kubernetes && p->in.cluster.server == NULL) {
+	if (m->kubernetes && p->cluster.server == NULL) {
 		p->row++;
 		return;
 	}
 	if (!p->begun)
 		metrics_family(&p->w, m);
 	p->begun = true;
-	if (m->each != NULL && p->thing < p->in.thing_count) {
-		m->each(&p->w, m, &p->in.things[p->thing++]);
+	if (m->values != NULL && p->at < p->units.size) {
+		write_unit(p, m);
 		return;
 	}
 	if (m->emit != NULL)
-		m->emit(&p->w, m, &p->in);
+		m->emit(&p->w, m, p);
 	p->begun = false;
-	p->thing = 0;
+	p->at = 0;
 	p->row++;
 }
 
