@@ -76,7 +76,6 @@ struct pod {
 	struct pod_room room;
 	struct kube_pod *spec;     /* the newest; NULL: it is not looked after */
 	struct pod_report *report; /* the reporter's part; NULL: none yet */
-	usec_t refused_at;         /* the Event of a refusal was noted; 0: none was */
 	struct pod_evict evict;
 	struct pod_member *members; /* one per container of the spec */
 	struct managed *level;      /* its own cgroup; NULL: not found yet */

@@ -168,7 +168,9 @@ static void on_request_end(void *ctx, const char *verb, unsigned status)
 {
 	struct cluster *c = ctx;
 
+	daemon_wake(c->wake);
 	counters_request(c->units->tally, verb, status);
+	c->bounds_due = true;
 }
 
 static int parts_start(struct cluster *c, const struct kube_config *account)
@@ -185,8 +187,8 @@ static int parts_start(struct cluster *c, const struct kube_config *account)
 	r = kube_client_new(c->wake->event, account, USER_AGENT, &c->client);
 	if (r < 0)
 		return r;
-	kube_client_on_end(c->client, on_request_end, c);
-	c->port = (struct kube_port){c->client, client_start, client_cancel};
+	kube_client_on_end(c->client, on_request_end, cluster_outcomes, c);
+	c->port = (struct kube_port){c->client, client_start, client_cancel, &c->wake->now};
 	cluster_prometheus_start(c);
 	r = cluster_report_start(c);
 	if (r < 0)
@@ -380,7 +382,8 @@ static void step(struct cluster *c)
 {
 	struct records *records = c->pods->records;
 
-	reporter_step(c->reporter, c->wake->now, c->wake->now_real);
+	while (reporter_step(c->reporter, c->wake->now, c->wake->now_real))
+		cluster_outcomes(c);
 	cluster_bounds_tick(c, false);
 	/* The text takes 1.6 KB per record for a moment: unmap what a handshake has left. */
 	if (persist_is_dirty(records) && records->baselines.count >= MANY_RECORDS)
@@ -505,7 +508,7 @@ void cluster_status(const struct cluster *c, struct cluster_view *ret)
 			      : pods_lost(c->pods) ? "no cgroup of the annotated pods is found: "
 						     "see vscalectl explain"
 			      : c->watch_trouble[0] != '\0' ? c->watch_trouble
-							    : c->write_trouble;
+							    : reporter_trouble(c->reporter);
 
 	*ret = (struct cluster_view){
 		.server = kube_client_server(c->client),

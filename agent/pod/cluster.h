@@ -81,7 +81,6 @@ struct cluster {
 	size_t searched;      /* for how many pods of the table */
 	usec_t nowhere_since; /* since when pods run here and none of them is listed; 0: not so */
 	char watch_trouble[256]; /* "": none */
-	char write_trouble[256];
 	/* Connections that are kept open. */
 	usec_t warmed_at;          /* 0: never */
 	usec_t warm_wait;          /* until the connections are looked at again; 0: the shortest */
@@ -106,6 +105,8 @@ void cluster_status(const struct cluster *c, struct cluster_view *ret);
 /* --- cluster_report.c */
 int cluster_report_start(struct cluster *c);
 int cluster_facts(void *ctx, struct pod *p, struct reporter_view *ret);
+/* Acts upon what the reporter's answers and its step have brought. ctx: the cluster. */
+void cluster_outcomes(void *ctx);
 /* Sets the bounds of the pods by whether the API server can accept a higher memory limit: after an
  * answer or a refusal (bounds_due), and at each review for refusals that expire. */
 void cluster_bounds_tick(struct cluster *c, bool review);

@@ -138,7 +138,6 @@ static void on_evicted(void *arg, const struct kube_answer *a)
 	struct pod *p = asked(c);
 
 	r->call = NULL;
-	daemon_wake(c->wake);
 	put_off(c, p, answer.kind == REPORT_ANSWER_FORBIDDEN ? DENIED_USEC : REFUSED_USEC);
 	/* Without the answer it is not known whether the pod was evicted. */
 	if (a->error != 0 || answer.kind == REPORT_ANSWER_OK)
@@ -191,7 +190,6 @@ static void on_leased(struct cluster *c, enum recreate_answer answer, bool no_ri
 {
 	struct pod *p = asked(c);
 
-	daemon_wake(c->wake);
 	if (no_right)
 		denied(c, DENIED_USEC);
 	else if (p == NULL || answer == RECREATE_ANSWER_COUNT ||
@@ -352,7 +350,6 @@ static void on_listed(void *arg, const struct kube_answer *a)
 	char token[TOKEN_MAX];
 
 	r->call = NULL;
-	daemon_wake(c->wake);
 	put_off(c, p, FAILED_USEC);
 	if (p == NULL || a->error != 0 || a->status != 200 || take_list(c, p, a, token) < 0)
 		return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reports: the facts of one (the held limits, beside the pod object), the reporter's callbacks, and
- * the hooks through which the pods query it. */
+/* Reports: the facts of one (the held limits, beside the pod object), what follows from the
+ * reporter's outcomes, and the hooks through which the pods query it. */
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
 #include "agent/manage/managed.h"
@@ -19,8 +19,6 @@
 
 /* After an outage the reports of all nodes are spread over this. */
 #define SPREAD_USEC USEC_PER_MIN
-/* The values of one refusal are reported one after the other, within this time. */
-#define ONE_REFUSAL_USEC USEC_PER_SEC
 /* Growth this long ago has ended: a later pass would have seen more. */
 #define SETTLED_USEC (10 * USEC_PER_SEC)
 
@@ -410,37 +408,32 @@ int cluster_facts(void *ctx, struct pod *p, struct reporter_view *ret)
 	return 0;
 }
 
-/* --- the reporter's callbacks --- */
+/* --- the reporter's outcomes --- */
 
-static void on_refused(void *ctx, struct pod *p, size_t container, enum resource resource,
-		       const char *text)
+static const char *text_of(const struct report_outcome *o)
 {
-	struct cluster *c = ctx;
-	struct managed *m =
-		container < p->spec->container_count ? p->members[container].managed : NULL;
-
-	daemon_wake(c->wake);
-	c->bounds_due = true;
-	/* Called for every value that the refusal bounds: one refusal is one Event. */
-	if (c->wake->now - p->refused_at >= ONE_REFUSAL_USEC) {
-		c->units->tally->apply_failed[BACKEND_API]++;
-		pod_warn(p, "ResizeRefused", "Resize", "%s", text);
-	}
-	p->refused_at = c->wake->now;
-	reporter_hurry(p->report);
-	if (m == NULL)
-		return;
-	event_tell(EVENT_REPORT_REFUSED, .who = message_who(m), .resource = resource,
-		   .from = m->control.resource[resource].limit, .detail = text);
-	pod_set_bounds(m);
+	return o->text != NULL ? o->text : "vscaled has no memory for the reason";
 }
 
-/* The next tick reads the cgroups: nothing is written from inside an answer. */
-static void on_verify(void *ctx, struct pod *p)
+static void on_refused(struct cluster *c, struct pod *p, const struct report_outcome *o)
 {
-	struct cluster *c = ctx;
+	c->units->tally->apply_failed[BACKEND_API]++;
+	pod_warn(p, "ResizeRefused", "Resize", "%s", text_of(o));
+	for (size_t i = 0; i < MIN(p->spec->container_count, (size_t)REPORT_CONTAINERS_MAX); i++)
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+			const struct managed *m = p->members[i].managed;
 
-	c->bounds_due = true;
+			if (m != NULL && (o->refused[r] >> i & 1))
+				event_tell(EVENT_REPORT_REFUSED, .who = message_who(m),
+					   .resource = r, .from = m->control.resource[r].limit,
+					   .detail = text_of(o));
+		}
+}
+
+/* The kubelet may have written, or a cgroup does not hold what spec and checkpoint do: the next
+ * tick reads the cgroups, and raises what is too low. */
+static void on_verify(struct cluster *, struct pod *p, const struct report_outcome *)
+{
 	POD_FOREACH (m, p)
 		drift_request_check(m);
 }
@@ -526,10 +519,10 @@ static void record_first(struct managed *m)
 	persist_ratified(m, true);
 }
 
-/* Puts the values on record; the step that sends them saves the record. */
-static void on_sending(void *ctx, struct pod *p, const struct report_patch *patch)
+/* Puts the values on record, then sends them; the step saves the record before the first byte. */
+static void on_sending(struct cluster *c, struct pod *p, const struct report_outcome *o)
 {
-	struct cluster *c = ctx;
+	const struct report_patch *patch = o->patch;
 	/* Or its originals go back. */
 	bool sized = pod_is_sized(p);
 
@@ -559,31 +552,21 @@ static void on_sending(void *ctx, struct pod *p, const struct report_patch *patc
 		if (sized)
 			originals_set_touched(m, true);
 	}
+	reporter_send(p->report);
 }
 
 /* The container was not restarted: its OOM kills are not answered yet. */
-static void on_unsent(void *, struct pod *p)
+static void on_undone(struct cluster *, struct pod *p, const struct report_outcome *)
 {
 	POD_FOREACH (m, p)
 		m->restart.oom_kills = m->restart.oom_kills_before;
 }
 
-/* After an external change of the spec no earlier refusal holds. */
-static void on_foreign(void *ctx, struct pod *p)
+static void on_ratified(struct cluster *c, struct pod *p, const struct report_outcome *o)
 {
-	struct cluster *c = ctx;
-
-	c->bounds_due = true;
-	pod_bound_all(p);
-}
-
-static void on_ratified(void *ctx, struct pod *p, uint64_t generation)
-{
-	struct cluster *c = ctx;
 	usec_t sent_at = reporter_state(p->report)->sent_at;
 
-	daemon_wake(c->wake);
-	tell_ratified(c, p, generation, sent_at != 0);
+	tell_ratified(c, p, o->generation, sent_at != 0);
 	if (sent_at != 0)
 		counters_took(&c->units->tally->apply[BACKEND_API], c->wake->now - sent_at);
 	POD_FOREACH (m, p) {
@@ -593,50 +576,45 @@ static void on_ratified(void *ctx, struct pod *p, uint64_t generation)
 		/* Admission may have made another value of it. */
 		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 			persist_sent(m, r, k->spec.limit[r], k->spec.limit[r]);
-		/* What it had refused before may be allowed now. */
-		pod_set_bounds(m);
 	}
 	forget_late(c, p);
 }
 
-static void on_contested(void *ctx, struct pod *p, const char *text)
+static void on_contested(struct cluster *, struct pod *p, const struct report_outcome *o)
 {
-	struct cluster *c = ctx;
-
-	daemon_wake(c->wake);
-	event_tell(EVENT_MEMORY_CONTESTED, .who = message_pod(p->spec), .detail = text);
-	pod_warn(p, "MemoryLimitContested", "Resize", "%s", text);
+	event_tell(EVENT_MEMORY_CONTESTED, .who = message_pod(p->spec), .detail = text_of(o));
+	pod_warn(p, "MemoryLimitContested", "Resize", "%s", text_of(o));
 }
 
-static void on_trouble(void *ctx, const char *text)
+/* In this order. */
+static const struct {
+	uint32_t change;
+	void (*act)(struct cluster *c, struct pod *p, const struct report_outcome *o);
+} acts[] = {
+	{REPORTER_UNDONE, on_undone},
+	{REPORT_CHANGE_REFUSED, on_refused},
+	{REPORT_CHANGE_RATIFIED, on_ratified},
+	{REPORT_CHANGE_VERIFY, on_verify},
+	{REPORT_CHANGE_CONTESTED, on_contested},
+	{REPORTER_SENDING, on_sending},
+};
+
+void cluster_outcomes(void *ctx)
 {
 	struct cluster *c = ctx;
+	struct report_outcome o;
 
-	daemon_wake(c->wake);
-	snprintf(c->write_trouble, sizeof c->write_trouble, "%s", text != NULL ? text : "");
-	if (text != NULL)
-		event_tell(EVENT_API_REFUSES, .detail = text);
-}
-
-static void on_wake(void *ctx)
-{
-	struct cluster *c = ctx;
-
-	daemon_wake(c->wake);
-	c->bounds_due = true;
-}
-
-static void on_bounds(void *ctx)
-{
-	((struct cluster *)ctx)->bounds_due = true;
-}
-
-static usec_t on_clock(void *ctx)
-{
-	struct cluster *c = ctx;
-
-	daemon_wake(c->wake);
-	return c->wake->now;
+	while (reporter_next(c->reporter, &o)) {
+		if (o.pod == NULL && reporter_trouble(c->reporter)[0] != '\0')
+			event_tell(EVENT_API_REFUSES, .detail = reporter_trouble(c->reporter));
+		for (size_t i = 0; i < ARRAY_SIZE(acts); i++)
+			if (o.changes & acts[i].change)
+				acts[i].act(c, o.pod, &o);
+		/* New refusals hold, or no earlier one does. */
+		if (o.pod != NULL)
+			pod_bound_all(o.pod);
+		free(o.text);
+	}
 }
 
 /* --- hooks of the pods --- */
@@ -714,12 +692,9 @@ static void hook_bounds(const struct pod *p, const struct kube_container *k, str
 int cluster_report_start(struct cluster *c)
 {
 	const struct config_kubernetes *k = &c->config->kubernetes;
-	const struct recorder_options recorder = {
-		.instance = c->node,
-		.ctx = c,
-		.clock = on_clock,
-	};
 	const struct reporter_options options = {
+		.facts = cluster_facts,
+		.ctx = c,
 		.tuning = k->report,
 		.rate =
 			{
@@ -731,25 +706,10 @@ int cluster_report_start(struct cluster *c)
 		.seed = (uint64_t)c->wake->now_real,
 		.tally = &c->units->tally->reports,
 	};
-	const struct reporter_events events = {
-		.ctx = c,
-		.facts = cluster_facts,
-		.refused = on_refused,
-		.verify = on_verify,
-		.sending = on_sending,
-		.unsent = on_unsent,
-		.ratified = on_ratified,
-		.foreign = on_foreign,
-		.contested = on_contested,
-		.trouble = on_trouble,
-		.wake = on_wake,
-		.bounds = on_bounds,
-		.clock = on_clock,
-	};
-	int r = recorder_new(&c->port, &recorder, &c->recorder);
+	int r = recorder_new(&c->port, c->node, &c->recorder);
 
 	if (r == 0)
-		r = reporter_new(&c->port, c->recorder, &options, &events, &c->reporter);
+		r = reporter_new(&c->port, c->recorder, &options, &c->reporter);
 	if (r < 0)
 		return r;
 	c->pods->reporter = c->reporter;

@@ -10,6 +10,7 @@
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
+#include "agent/pod/cluster.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -377,6 +378,8 @@ void pods_put(struct pods *pods, struct kube_pod *spec)
 	pod_recover(p);
 	/* First, since it finds the values of external writers in the spec. */
 	reporter_decide_now(pod_reported(p), pods->wake->now);
+	if (pods->cluster != NULL)
+		cluster_outcomes(pods->cluster);
 	pod_spec_changed(p, old);
 	pod_spec_settle(p);
 	p->scan |= !is_settled(p, old);

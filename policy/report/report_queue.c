@@ -235,3 +235,14 @@ void report_queue_healthy(struct report_queue *q, usec_t now)
 			s->not_before =
 				add_sat(now, part_of(q->seed, s->uid, now, q->rate.spread_usec));
 }
+
+void report_queue_answered(struct report_queue *q, const struct report_answer *a, bool in_turn,
+			   usec_t now)
+{
+	if (a->kind == REPORT_ANSWER_SLOW_DOWN)
+		report_queue_slow(q, a->retry_after_usec, now);
+	else if (a->server_works)
+		report_queue_healthy(q, now);
+	else if (in_turn || !q->outage)
+		report_queue_failed(q, now);
+}

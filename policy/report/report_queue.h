@@ -73,7 +73,10 @@ usec_t report_queue_due(const struct report_queue *q, usec_t now);
  * wait. Else it leaves a quarter of the burst to them. */
 usec_t report_queue_opens_event(const struct report_queue *q, bool turn, usec_t now);
 
-/* How the last write ended. */
+/* How the last write ended. in_turn: it waited for its turn; during an outage only the failure of
+ * such a one counts. */
+void report_queue_answered(struct report_queue *q, const struct report_answer *a, bool in_turn,
+			   usec_t now);
 void report_queue_slow(struct report_queue *q, usec_t retry_after_usec, usec_t now);
 void report_queue_failed(struct report_queue *q, usec_t now);
 /* Also called when something else shows that the server answers: the watch is back. */

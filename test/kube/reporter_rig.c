@@ -34,16 +34,11 @@ static int ev_facts(void *ctx, struct pod *pod, struct reporter_view *ret)
 	return 0;
 }
 
-static void ev_refused(void *ctx, struct pod *pod, size_t container, enum resource resource,
-		       const char *text)
+static void refused(struct rig *g, struct rig_pod *p, enum resource resource, const char *text)
 {
-	struct rig *g = ctx;
-	struct rig_pod *p = (struct rig_pod *)pod;
 	usec_t until;
-	uint64_t ceiling =
-		report_allows(reporter_state(p->report), container, resource, g->now, &until);
+	uint64_t ceiling = report_allows(reporter_state(p->report), 0, resource, g->now, &until);
 
-	CHECK_EQ(container, 0);
 	CHECK(until > g->now || ceiling == LIMIT_MAX);
 	p->refused++;
 	p->ceiling[resource] = ceiling;
@@ -53,27 +48,22 @@ static void ev_refused(void *ctx, struct pod *pod, size_t container, enum resour
 		p->held[resource] = p->actual[resource] = ceiling;
 }
 
-/* What a replay put too low is raised again. */
-static void ev_verify(void *, struct pod *pod)
+static void all_refused(struct rig *g, struct rig_pod *p, const struct report_outcome *o)
 {
-	struct rig_pod *p = (struct rig_pod *)pod;
+	bool any = false;
 
-	p->verified++;
-	memcpy(p->actual, p->held, sizeof p->actual);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		CHECK(o->refused[r] <= 1);
+		if (o->refused[r] != 0)
+			refused(g, p, r, o->text);
+		any |= o->refused[r] != 0;
+	}
+	if (!any)
+		refused(g, p, RESOURCE_CPU, o->text);
 }
 
-static void ev_ratified(void *, struct pod *pod, uint64_t generation)
+static void foreign(struct rig *g, struct rig_pod *p)
 {
-	struct rig_pod *p = (struct rig_pod *)pod;
-
-	p->ratified++;
-	CHECK_EQ(generation, p->generation);
-}
-
-static void ev_foreign(void *ctx, struct pod *pod)
-{
-	struct rig *g = ctx;
-	struct rig_pod *p = (struct rig_pod *)pod;
 	uint32_t resources = reporter_foreign(p->report, 0);
 
 	p->foreign |= resources;
@@ -84,69 +74,63 @@ static void ev_foreign(void *ctx, struct pod *pod)
 		}
 }
 
-static void ev_trouble(void *ctx, const char *text)
+static void act(struct rig *g, struct rig_pod *p, const struct report_outcome *o)
 {
-	struct rig *g = ctx;
-
-	g->troubles += text != NULL;
-	g->troubles_over += text == NULL;
-	snprintf(g->trouble, sizeof g->trouble, "%s", text ? text : "");
+	if (o->changes & REPORT_CHANGE_REFUSED)
+		all_refused(g, p, o);
+	if (o->changes & REPORT_CHANGE_FOREIGN)
+		foreign(g, p);
+	if (o->changes & REPORT_CHANGE_RATIFIED) {
+		p->ratified++;
+		CHECK_EQ(o->generation, p->generation);
+	}
+	/* What a replay put too low is raised again. */
+	if (o->changes & REPORT_CHANGE_VERIFY) {
+		p->verified++;
+		memcpy(p->actual, p->held, sizeof p->actual);
+	}
+	g->bounds += (o->changes & REPORTER_BOUNDS) != 0;
+	if (o->changes & REPORTER_SENDING)
+		reporter_send(p->report);
 }
 
-static void ev_wake(void *ctx)
+void rig_outcomes(struct rig *g)
 {
-	((struct rig *)ctx)->wakes++;
+	struct report_outcome o;
+
+	while (reporter_next(g->reporter, &o)) {
+		if (o.pod == NULL) {
+			snprintf(g->trouble, sizeof g->trouble, "%s",
+				 reporter_trouble(g->reporter));
+			g->troubles += g->trouble[0] != '\0';
+			g->troubles_over += g->trouble[0] == '\0';
+		} else {
+			act(g, (struct rig_pod *)o.pod, &o);
+		}
+		free(o.text);
+	}
 }
 
-static void ev_bounds(void *ctx)
+void rig_step(struct rig *g)
 {
-	((struct rig *)ctx)->bounds++;
-}
-
-static usec_t ev_clock(void *ctx)
-{
-	return ((struct rig *)ctx)->now;
-}
-
-static void ev_sending(void *, struct pod *, const struct report_patch *)
-{
-}
-
-static void ev_unsent(void *, struct pod *)
-{
-}
-
-static void ev_contested(void *, struct pod *, const char *)
-{
+	while (reporter_step(g->reporter, g->now, g->now + 1795000000 * S))
+		rig_outcomes(g);
 }
 
 /* --- the rig */
 
 void rig_start(struct rig *g, size_t pods)
 {
-	struct kube_port port = {.ctx = g, .start = server_start, .cancel = server_cancel};
-	struct recorder_options recorder = {.instance = "n", .ctx = g, .clock = ev_clock};
+	struct kube_port port = {
+		.ctx = g, .start = server_start, .cancel = server_cancel, .now = &g->now};
 	struct reporter_options options = {
+		.facts = ev_facts,
+		.ctx = g,
 		.tuning = report_tuning_default,
 		.rate = {.interval_usec = 10 * S, .burst = 20, .spread_usec = 60 * S},
 		.status_interval_usec = 600 * S,
 		.seed = 7,
 		.tally = &g->tally,
-	};
-	struct reporter_events events = {
-		.ctx = g,
-		.facts = ev_facts,
-		.refused = ev_refused,
-		.verify = ev_verify,
-		.sending = ev_sending,
-		.unsent = ev_unsent,
-		.ratified = ev_ratified,
-		.foreign = ev_foreign,
-		.contested = ev_contested,
-		.trouble = ev_trouble,
-		.wake = ev_wake,
-		.bounds = ev_bounds,
-		.clock = ev_clock,
 	};
 
 	memset(g, 0, sizeof *g);
@@ -174,8 +158,8 @@ void rig_start(struct rig *g, size_t pods)
 		memcpy(p->held, p->spec.limit, sizeof p->held);
 		memcpy(p->actual, p->spec.limit, sizeof p->actual);
 	}
-	CHECK_EQ(recorder_new(&port, &recorder, &g->recorder), 0);
-	CHECK_EQ(reporter_new(&port, g->recorder, &options, &events, &g->reporter), 0);
+	CHECK_EQ(recorder_new(&port, "n", &g->recorder), 0);
+	CHECK_EQ(reporter_new(&port, g->recorder, &options, &g->reporter), 0);
 	for (size_t i = 0; i < pods; i++) {
 		g->pods[i].report =
 			reporter_add(g->reporter, (struct pod *)&g->pods[i], g->pods[i].uid);
@@ -228,7 +212,7 @@ void rig_run(struct rig *g, usec_t span)
 			if (g->pods[i].kubelet_at != 0 && g->pods[i].kubelet_at <= g->now)
 				server_kubelet(g, &g->pods[i]);
 		g->steps++;
-		reporter_step(g->reporter, g->now, g->now + 1795000000 * S);
+		rig_step(g);
 	}
 	CHECK(busy < 1000); /* no busy loop */
 }

@@ -70,7 +70,7 @@ struct rig {
 	struct report_tally tally;
 	unsigned bounds;          /* times that reporter_ratifies() was said to have changed */
 	unsigned counted[2][600]; /* for rig_counted() */
-	unsigned requests, writes, wakes, steps, troubles, troubles_over;
+	unsigned requests, writes, steps, troubles, troubles_over;
 	char trouble[512];
 	char log[4096]; /* "R0 S0 E0 ": kinds of writes that came in, with the pod */
 	char last_body[2048];
@@ -81,6 +81,9 @@ void rig_start(struct rig *g, size_t pods);
 void rig_stop(struct rig *g);
 /* Lets time pass: steps, answers and the kubelet as they are due. */
 void rig_run(struct rig *g, usec_t span);
+/* One step, and what follows from its outcomes. */
+void rig_step(struct rig *g);
+void rig_outcomes(struct rig *g);
 /* The node sets a limit. */
 void rig_set_held(struct rig *g, size_t pod, enum resource r, uint64_t value);
 /* Its memory grows. */

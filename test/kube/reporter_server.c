@@ -242,6 +242,7 @@ void server_deliver(struct rig *g, struct rig_call *c)
 	count_answer(g, call.kind, call.status);
 	*c = (struct rig_call){0};
 	call.done(call.arg, &a);
+	rig_outcomes(g);
 	free(call.body);
 }
 

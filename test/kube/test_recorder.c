@@ -12,7 +12,8 @@
 struct rig {
 	struct recorder *r;
 	usec_t now;
-	unsigned posts, patches, answers;
+	unsigned posts, patches;
+	struct report_queue queue;
 	char body[4096], path[2048];
 	kube_done_fn *done;
 	void *arg;
@@ -39,24 +40,14 @@ static void port_cancel(void *ctx, struct kube_call *)
 	((struct rig *)ctx)->done = NULL;
 }
 
-static usec_t rig_clock(void *ctx)
-{
-	return ((struct rig *)ctx)->now;
-}
-
-static void on_answer(void *ctx, const struct report_answer *, usec_t)
-{
-	((struct rig *)ctx)->answers++;
-}
-
 static void rig_start(struct rig *g)
 {
-	struct kube_port port = {.ctx = g, .start = port_start, .cancel = port_cancel};
-	struct recorder_options o = {.instance = "node-1", .ctx = g, .clock = rig_clock};
+	struct kube_port port = {
+		.ctx = g, .start = port_start, .cancel = port_cancel, .now = &g->now};
 
 	*g = (struct rig){.now = 1000 * S};
-	CHECK_EQ(recorder_new(&port, &o, &g->r), 0);
-	recorder_on_answer(g->r, on_answer, g);
+	CHECK_EQ(recorder_new(&port, "node-1", &g->r), 0);
+	recorder_set_queue(g->r, &g->queue);
 }
 
 #define WITH(g) for (struct rig g, *p_ = (rig_start(&g), &g); p_; recorder_free(p_->r), p_ = NULL)
@@ -155,9 +146,10 @@ static void test_series(void)
 		note_of(&g, "u", "Normal", "Resized");
 		CHECK_EQ(send_it(&g), 0);
 		CHECK_EQ(g.posts, 2);
+		report_queue_failed(&g.queue, g.now);
 		answer(&g, 201);
+		CHECK(!g.queue.outage);
 		CHECK_EQ(g.patches, 2);
-		CHECK_EQ(g.answers, 4);
 	}
 }
 

@@ -138,12 +138,12 @@ TEST(blocked_is_reported_at_once)
 	now = g.now;
 	CHECK(reporter_ratifies(g.reporter, g.pods[0].report, now));
 	rig_grow(&g, 0, 230 * MIB, 10 * MIB);
-	reporter_step(g.reporter, now, now);
+	rig_step(&g);
 	CHECK(!reporter_ratifies(g.reporter, g.pods[0].report, now));
 	CHECK_EQ(g.bounds, 1);
 	/* And when it is over. */
 	rig_grow(&g, 0, 150 * MIB, 0);
-	reporter_step(g.reporter, now, now);
+	rig_step(&g);
 	CHECK(reporter_ratifies(g.reporter, g.pods[0].report, now));
 	CHECK_EQ(g.bounds, 2);
 }

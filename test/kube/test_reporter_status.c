@@ -26,6 +26,41 @@ TEST_RIG(status_is_known)
 	CHECK_EQ(g->pods[0].statuses, 1);
 }
 
+/* What waits for the daemon goes with its pod. */
+TEST_RIG(outcomes_go_with_their_pod)
+{
+	struct report_outcome o;
+
+	CHECK(reporter_step(g->reporter, g->now, g->now));
+	rig_forget(g, 0);
+	CHECK(!reporter_next(g->reporter, &o));
+	CHECK(!reporter_step(g->reporter, g->now, g->now));
+}
+
+/* No request begins before its values are on record. */
+TEST_RIG(values_are_recorded_before_they_are_sent)
+{
+	struct report_outcome o;
+	unsigned before, sent = 0;
+
+	rig_run(g, S);
+	rig_set_held(g, 0, CPU, 900);
+	g->now += 61 * S;
+	before = g->requests;
+	while (reporter_step(g->reporter, g->now, g->now))
+		while (reporter_next(g->reporter, &o)) {
+			free(o.text);
+			if (!(o.changes & REPORTER_SENDING))
+				continue;
+			sent++;
+			CHECK_EQ(o.patch->item[0].limit[CPU], 900);
+			CHECK_EQ(g->requests, before);
+			reporter_send(g->pods[0].report);
+			CHECK_EQ(g->requests, before + 1);
+		}
+	CHECK_EQ(sent, 1);
+}
+
 /* Another writer removes the annotation, which holds the originals, or changes it. */
 TEST_RIG(status_is_removed)
 {

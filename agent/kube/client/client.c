@@ -73,6 +73,7 @@ struct kube_client {
 	bool dead; /* freed while busy */
 	struct kube_client_counters counters;
 	kube_count_fn *count;
+	void (*after)(void *ctx);
 	void *count_ctx;
 };
 
@@ -674,15 +675,18 @@ static void client_unlink(struct kube_client *c, struct kube_call *call)
 static void end_call(struct kube_call *call, const struct kube_answer *answer)
 {
 	struct kube_client *c = call->client;
+	void (*after)(void *ctx) = c->after, *ctx = c->count_ctx;
 
 	client_unlink(c, call);
 	call->state = CALL_ENDED;
 	if (answer->status == 0)
 		c->counters.failures++;
 	if (c->count != NULL)
-		c->count(c->count_ctx, verb_of(call), answer->status);
+		c->count(ctx, verb_of(call), answer->status);
 	call->done(call->arg, answer);
 	call_free(call);
+	if (after != NULL)
+		after(ctx);
 }
 
 static void fail_call(struct kube_call *call, int error, const char *detail)
@@ -1062,8 +1066,10 @@ const char *kube_client_server(const struct kube_client *c)
 	return c->config.server;
 }
 
-void kube_client_on_end(struct kube_client *c, kube_count_fn *fn, void *ctx)
+void kube_client_on_end(struct kube_client *c, kube_count_fn *fn, void (*after)(void *ctx),
+			void *ctx)
 {
 	c->count = fn;
+	c->after = after;
 	c->count_ctx = ctx;
 }

@@ -49,7 +49,8 @@ struct kube_answer {
 
 /* The end of a request; once per request that was started. New requests may be started inside. */
 typedef void kube_done_fn(void *arg, const struct kube_answer *answer);
-/* The end of every request; verb: static text, "list", "watch", "get", "create", "patch". */
+/* The end of every request, before `done`; verb: static text, "list", "watch", "get", "create",
+ * "patch". */
 typedef void kube_count_fn(void *ctx, const char *verb, unsigned status);
 struct kube_client_counters {
 	uint64_t requests; /* started */
@@ -65,8 +66,10 @@ int kube_client_new(sd_event *event, const struct kube_config *config, const cha
 		    struct kube_client **ret);
 /* Ends every call without calling done. */
 void kube_client_free(struct kube_client *c);
-/* Calls fn for every request that ends, but not for a cancelled one. */
-void kube_client_on_end(struct kube_client *c, kube_count_fn *fn, void *ctx);
+/* Calls fn for every request that ends, but not for a cancelled one, and `after` after its `done`.
+ */
+void kube_client_on_end(struct kube_client *c, kube_count_fn *fn, void (*after)(void *ctx),
+			void *ctx);
 
 /* line NULL unless request->stream or pieces. ret may be NULL. -errno: nothing was started. */
 int kube_client_start(struct kube_client *c, const struct kube_request *request, kube_line_fn *line,
@@ -88,6 +91,7 @@ struct kube_port {
 	int (*start)(void *ctx, const struct kube_request *request, kube_done_fn *done, void *arg,
 		     struct kube_call **ret);
 	void (*cancel)(void *ctx, struct kube_call *call);
+	const usec_t *now; /* boottime */
 };
 
 const struct kube_client_counters *kube_client_counters(const struct kube_client *c);

@@ -55,9 +55,7 @@ struct budget {
 struct recorder {
 	struct kube_port port;
 	char *instance;
-	struct recorder_options options;
-	recorder_answer_fn *answered;
-	void *answered_ctx;
+	struct report_queue *queue; /* borrowed; NULL: none */
 	struct entry *entries[RECORDER_MAX];
 	size_t count;
 	struct budget *budgets; /* BUDGETS_MAX of them, used from the front */
@@ -82,16 +80,14 @@ static void entry_drop(struct entry **at)
 	free(e);
 }
 
-int recorder_new(const struct kube_port *port, const struct recorder_options *o,
-		 struct recorder **ret)
+int recorder_new(const struct kube_port *port, const char *instance, struct recorder **ret)
 {
 	struct recorder *r = calloc(1, sizeof *r);
 
 	if (r == NULL)
 		return -ENOMEM;
 	r->port = *port;
-	r->options = *o;
-	r->instance = strdup(o->instance);
+	r->instance = strdup(instance);
 	r->budgets = calloc(BUDGETS_MAX, sizeof *r->budgets);
 	if (r->instance == NULL || r->budgets == NULL) {
 		recorder_free(r);
@@ -112,10 +108,9 @@ void recorder_free(struct recorder *r)
 	free(r);
 }
 
-void recorder_on_answer(struct recorder *r, recorder_answer_fn *fn, void *ctx)
+void recorder_set_queue(struct recorder *r, struct report_queue *queue)
 {
-	r->answered = fn;
-	r->answered_ctx = ctx;
+	r->queue = queue;
 }
 
 static void remove_at(struct recorder *r, size_t i)
@@ -355,11 +350,11 @@ static void on_answer(void *arg, const struct kube_answer *a)
 	struct recorder *r = e->recorder;
 	struct kube_status status;
 	struct report_answer answer = reporter_classify(a, &status);
-	usec_t now = r->options.clock(r->options.ctx);
+	usec_t now = *r->port.now;
 
 	e->call = NULL;
-	if (r->answered != NULL)
-		r->answered(r->answered_ctx, &answer, now);
+	if (r->queue != NULL && answer.kind != REPORT_ANSWER_SLOW_DOWN) /* that is of Events only */
+		report_queue_answered(r->queue, &answer, true, now);
 	/* 409 after a POST without an answer: the server has stored that POST. */
 	if (answer.kind == REPORT_ANSWER_OK ||
 	    (e->asked == 0 && answer.kind == REPORT_ANSWER_CONFLICT && e->tries > 0)) {

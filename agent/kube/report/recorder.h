@@ -9,7 +9,7 @@
 
 #include "agent/kube/client/client.h"
 #include "agent/kube/model/encode.h"
-#include "policy/report/report.h"
+#include "policy/report/report_queue.h"
 
 /* Events remembered; a new one replaces the oldest that is sent, else (the API server is away) the
  * oldest. */
@@ -17,19 +17,11 @@
 
 struct recorder;
 
-struct recorder_options {
-	const char *instance; /* the node's name; copied */
-	void *ctx;
-	usec_t (*clock)(void *ctx); /* boottime */
-};
-
-/* Called for every answer, before it is acted upon. */
-typedef void recorder_answer_fn(void *ctx, const struct report_answer *answer, usec_t now);
-
-int recorder_new(const struct kube_port *port, const struct recorder_options *o,
-		 struct recorder **ret);
+/* instance: the node's name; copied. */
+int recorder_new(const struct kube_port *port, const char *instance, struct recorder **ret);
 void recorder_free(struct recorder *r);
-void recorder_on_answer(struct recorder *r, recorder_answer_fn *fn, void *ctx);
+/* Answers go into a queue, which is borrowed; NULL: into none. */
+void recorder_set_queue(struct recorder *r, struct report_queue *queue);
 /* Notes an event; nothing is sent here. The pod's identity and the note, plain text, are copied;
  * type, reason and action are static. */
 void recorder_note(struct recorder *r, const struct kube_pod *pod, const char *type,

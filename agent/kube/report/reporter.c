@@ -41,15 +41,17 @@ struct pod_report {
 	struct pod_report *next;
 	struct pod *pod;
 	struct report_slot slot;
-	uint64_t space;             /* text_hash() of its namespace; 0: not seen yet */
-	struct report_state *state; /* NULL: not seen yet */
+	struct report_outcome outcome; /* not taken yet; changes 0: there is none */
+	uint64_t space;                /* text_hash() of its namespace; 0: not seen yet */
+	struct report_state *state;    /* NULL: not seen yet */
 	bool dirty;
-	usec_t again; /* 0: when something changes */
+	bool observed; /* what changed was told: to be decided once that is acted upon */
+	usec_t again;  /* 0: when something changes */
 	enum report_block block;
 	bool blocked;      /* as the last decision says */
 	usec_t room_since; /* since when a request waits for room; 0: none does */
-	bool unratified;   /* as bounds() was called for */
-	bool tried;        /* the same, of report_lead_tried() */
+	bool unratified;   /* as last said: not reporter_ratifies(), ... */
+	bool tried;        /* ... report_lead_tried() */
 	bool failing;      /* its last resize was, and no other pod's need be */
 	bool going_back;   /* the originals are not in the spec yet */
 	bool unsent; /* going_back; or the pod is no longer managed, and its resize is pending or
@@ -73,7 +75,6 @@ struct reporter {
 	struct kube_port port;
 	struct recorder *recorder;
 	struct reporter_options options;
-	struct reporter_events events;
 	struct report_queue queue;
 	struct report_node node;
 	struct report_tuning tuning; /* options.tuning for this node now */
@@ -84,8 +85,12 @@ struct reporter {
 	usec_t discover_wait;
 	struct kube_call *discovery; /* under way */
 	struct holds denied[RIGHT_COUNT];
-	usec_t missing[RIGHT_COUNT]; /* reported, and not held back after this; 0: it is not */
-	struct reporter_view view, answer; /* large: here, not on the stack */
+	usec_t missing[RIGHT_COUNT];     /* reported, and not held back after this; 0: it is not */
+	char trouble[700];               /* "": none */
+	bool trouble_new;                /* an outcome that was not taken */
+	bool outcomes;                   /* a pod has one */
+	struct report_decision decision; /* large: here, not on the stack */
+	struct reporter_view view, answer; /* the same */
 };
 
 /* --- the pods */
@@ -110,8 +115,11 @@ static void reporter_reset(struct pod_report *t)
 	free(t->status);
 	free(t->asked);
 	free(t->refusal);
-	*t = (struct pod_report){
-		.reporter = r, .next = t->next, .pod = t->pod, .slot.uid = t->slot.uid};
+	*t = (struct pod_report){.reporter = r,
+				 .next = t->next,
+				 .pod = t->pod,
+				 .slot.uid = t->slot.uid,
+				 .outcome = t->outcome};
 }
 
 struct pod_report *reporter_add(struct reporter *r, struct pod *pod, const char *uid)
@@ -148,6 +156,7 @@ void reporter_forget(struct pod_report *t)
 	while (*at != t)
 		at = &(*at)->next;
 	*at = t->next;
+	free(t->outcome.text);
 	free(t);
 }
 
@@ -155,6 +164,39 @@ void reporter_forget(struct pod_report *t)
 static bool is_busy(const struct pod_report *t)
 {
 	return t->resize.call != NULL || t->patch.call != NULL;
+}
+
+/* --- outcomes: what the daemon is to do about a pod. They go with it. */
+
+/* changes: REPORT_CHANGE_*, REPORTER_*. */
+static void note(struct pod_report *t, uint32_t changes)
+{
+	t->outcome.changes |= changes;
+	t->reporter->outcomes |= changes != 0;
+}
+
+static void note_text(struct pod_report *t, const char *text)
+{
+	free(t->outcome.text);
+	t->outcome.text = strdup(text);
+}
+
+bool reporter_next(struct reporter *r, struct report_outcome *ret)
+{
+	*ret = (struct report_outcome){0};
+	if (r->trouble_new) {
+		r->trouble_new = false;
+		return true;
+	}
+	for (struct pod_report *t = r->first; t != NULL && r->outcomes; t = t->next)
+		if (t->outcome.changes != 0) {
+			*ret = t->outcome;
+			ret->pod = t->pod;
+			t->outcome = (struct report_outcome){0};
+			return true;
+		}
+	r->outcomes = false;
+	return false;
 }
 
 /* --- refusals: kept for the annotation and explain, and reported to the daemon */
@@ -165,25 +207,21 @@ static void reporter_set_refusal(struct pod_report *t, const char *text)
 	t->refusal = text ? strdup(text) : NULL;
 }
 
-/* Calls refused() for every ceiling, or once if it is not due to a value. */
-static void reporter_show_refusal(struct pod_report *t, const char *text, usec_t now)
+/* Notes the values that a refusal bounds: none if it is not due to a value. */
+static void note_refused(struct pod_report *t, const char *text, usec_t now)
 {
-	const struct reporter_events *e = &t->reporter->events;
 	usec_t end = add_sat(now, t->reporter->options.tuning.refusal_usec);
-	bool any = false;
 
+	note_text(t, text);
 	for (size_t i = 0; i < t->state->count; i++)
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {
 			usec_t until;
 
 			report_allows(t->state, i, (enum resource)r, now, &until);
-			if (until < end)
-				continue; /* there was no refusal, or it has been reported */
-			any = true;
-			e->refused(e->ctx, t->pod, i, (enum resource)r, text);
+			/* Else there was no refusal, or it has been reported. */
+			if (until >= end)
+				t->outcome.refused[r] |= UINT64_C(1) << i;
 		}
-	if (!any)
-		e->refused(e->ctx, t->pod, 0, RESOURCE_CPU, text);
 }
 
 /* When the last ceiling of a refusal ends; 0: none binds. */
@@ -199,12 +237,11 @@ static usec_t reporter_bound_until(const struct pod_report *t, usec_t now)
 	return last;
 }
 
-/* A lead is denied, no value is refused: the text is shown in the annotation and in explain, and
- * contested() is called where an external writer is the cause. */
+/* A lead is denied, no value is refused: the text is shown in the annotation and in explain, and by
+ * the daemon where an external writer is the cause. */
 static void reporter_show_denied(struct pod_report *t, uint32_t changes, const char *why,
 				 usec_t now)
 {
-	const struct reporter_events *e = &t->reporter->events;
 	const char *text = report_contested(t->state, now)
 				   ? "another writer lowers the memory limit again and again"
 				   : why;
@@ -212,7 +249,7 @@ static void reporter_show_denied(struct pod_report *t, uint32_t changes, const c
 	reporter_set_refusal(t, text);
 	t->hurry = true;
 	if (changes & REPORT_CHANGE_CONTESTED)
-		e->contested(e->ctx, t->pod, text);
+		note_text(t, text);
 }
 
 /* The text of a refusal that no longer binds is dropped. */
@@ -243,7 +280,7 @@ static void reporter_recall(struct pod_report *t, const struct report_facts *f, 
 		return;
 	free(t->refusal);
 	t->refusal = STEAL(text);
-	r->events.bounds(r->events.ctx);
+	note(t, REPORTER_BOUNDS);
 }
 
 /* --- the queries */
@@ -305,6 +342,11 @@ bool reporter_offered(const struct reporter *r)
 	return r->offered;
 }
 
+const char *reporter_trouble(const struct reporter *r)
+{
+	return r->trouble;
+}
+
 size_t reporter_waiting(const struct reporter *r)
 {
 	return r->queue.count;
@@ -335,10 +377,8 @@ bool reporter_ratifies(const struct reporter *r, const struct pod_report *t, use
 	return t == NULL || t->state == NULL || (!t->blocked && report_ratifies(t->state, now));
 }
 
-/* Calls bounds() if what reporter_ratifies() says of the pod has changed. */
-static void reporter_report_bounds(struct pod_report *t, usec_t now)
+static void note_bounds(struct pod_report *t, usec_t now)
 {
-	const struct reporter_events *e = &t->reporter->events;
 	bool unratified = !reporter_ratifies(t->reporter, t, now);
 	bool tried = report_lead_tried(reporter_state(t), now);
 
@@ -346,7 +386,7 @@ static void reporter_report_bounds(struct pod_report *t, usec_t now)
 		return;
 	t->unratified = unratified;
 	t->tried = tried;
-	e->bounds(e->ctx);
+	note(t, REPORTER_BOUNDS);
 }
 
 /* --- requests, and what their answers change */
@@ -354,8 +394,6 @@ static void reporter_report_bounds(struct pod_report *t, usec_t now)
 static void reporter_changes(struct pod_report *t, const struct reporter_view *v, uint32_t changes,
 			     const char *text, usec_t now)
 {
-	const struct reporter_events *e = &t->reporter->events;
-
 	if (changes & REPORT_CHANGE_GONE) {
 		reporter_reset(t);
 		return;
@@ -366,26 +404,20 @@ static void reporter_changes(struct pod_report *t, const struct reporter_view *v
 	if (changes & REPORT_CHANGE_REFUSED) {
 		reporter_set_refusal(t, text);
 		t->hurry = true;
-		reporter_show_refusal(t, text, now);
+		note_refused(t, text, now);
 	}
-	if (changes & REPORT_CHANGE_FOREIGN) {
+	if (changes & REPORT_CHANGE_FOREIGN)
 		reporter_set_refusal(t, NULL);
-		e->foreign(e->ctx, t->pod);
-	}
 	if (changes & REPORT_CHANGE_RATIFIED) {
 		t->ratified = v->facts.generation;
 		if (reporter_bound_until(t, now) == 0 && !report_lead_denied(t->state, now))
 			reporter_set_refusal(t, NULL);
-		e->ratified(e->ctx, t->pod, t->ratified);
+		t->outcome.generation = t->ratified;
 	}
-	if (changes & REPORT_CHANGE_VERIFY)
-		e->verify(e->ctx, t->pod);
 	if (changes & REPORT_CHANGE_RETRY)
 		t->dirty = true;
+	note(t, changes);
 }
-
-static void on_resize(void *arg, const struct kube_answer *a);
-static void on_status(void *arg, const struct kube_answer *a);
 
 /* The right is there again, in all namespaces. Another one that is missing is reported at its next
  * refusal. */
@@ -394,28 +426,8 @@ static void allowed(struct reporter *r, enum right right, usec_t now)
 	if (r->missing[right] == 0 || now < r->missing[right])
 		return;
 	memset(r->missing, 0, sizeof r->missing);
-	r->events.trouble(r->events.ctx, NULL);
-}
-
-/* Updates the state of the API server from an answer. */
-static void health(struct reporter *r, const struct report_answer *a, bool in_turn, usec_t now)
-{
-	if (a->kind == REPORT_ANSWER_SLOW_DOWN)
-		report_queue_slow(&r->queue, a->retry_after_usec, now);
-	else if (a->server_works)
-		report_queue_healthy(&r->queue, now);
-	/* During an outage a failure counts only for a request that waited for its turn. */
-	else if (in_turn || !r->queue.outage)
-		report_queue_failed(&r->queue, now);
-}
-
-static void reporter_recorded(void *ctx, const struct report_answer *a, usec_t now)
-{
-	struct reporter *r = ctx;
-
-	if (a->kind != REPORT_ANSWER_SLOW_DOWN) /* Events only */
-		health(r, a, true, now);
-	r->events.wake(r->events.ctx);
+	r->trouble[0] = '\0';
+	r->trouble_new = true;
 }
 
 /* Nothing in a name is escaped: it is a DNS label or subdomain. */
@@ -435,15 +447,14 @@ static enum report_urgency turn_of(const struct pod_report *t, enum report_urgen
 	return urgency == REPORT_LEADS ? REPORT_LEADS_AGAIN : REPORT_ANNOTATION;
 }
 
-/* status: the annotation; else a resize. */
-static int reporter_send_start(struct pod_report *t, const struct kube_request *request,
-			       bool status, enum report_urgency urgency, usec_t now)
+/* f: of t. */
+static int reporter_send_start(struct pod_report *t, struct flight *f,
+			       const struct kube_request *request, kube_done_fn *done,
+			       enum report_urgency urgency, usec_t now)
 {
-	struct flight *f = status ? &t->patch : &t->resize;
 	struct reporter *r = t->reporter;
-	int e;
+	int e = r->port.start(r->port.ctx, request, done, t, &f->call);
 
-	e = r->port.start(r->port.ctx, request, status ? on_status : on_resize, t, &f->call);
 	if (e < 0) {
 		report_queue_failed(&r->queue, now);
 		return e;
@@ -466,15 +477,14 @@ static void forbidden(struct pod_report *t, enum right right, const char *what,
 		      const struct kube_status *s, usec_t now)
 {
 	struct reporter *r = t->reporter;
-	char text[700];
 	bool told = r->missing[right] != 0;
 
 	r->missing[right] = add_sat(now, FORBIDDEN_FOR);
 	holds_add(&r->denied[right], t->space, r->missing[right], now);
 	if (told)
 		return;
-	snprintf(text, sizeof text, "%s: %.500s", what, s->message);
-	r->events.trouble(r->events.ctx, text);
+	snprintf(r->trouble, sizeof r->trouble, "%s: %.500s", what, s->message);
+	r->trouble_new = true;
 }
 
 /* Reads the newest facts into r->view, with those that the daemon does not know. False: nothing is
@@ -484,7 +494,7 @@ static bool fill_view(struct pod_report *t)
 	struct reporter *r = t->reporter;
 	struct report_facts *f = &r->view.facts;
 
-	if (r->events.facts(r->events.ctx, t->pod, &r->view) < 0) {
+	if (r->options.facts(r->options.ctx, t->pod, &r->view) < 0) {
 		reporter_reset(t);
 		return false;
 	}
@@ -510,7 +520,7 @@ static void on_resize(void *arg, const struct kube_answer *a)
 {
 	struct pod_report *t = arg;
 	struct reporter *r = t->reporter;
-	usec_t now = r->events.clock(r->events.ctx);
+	usec_t now = *r->port.now;
 	OWN(drop_kube_pod) struct kube_pod *pod = NULL;
 	struct kube_status status;
 	struct report_answer answer = reporter_classify(a, &status);
@@ -518,8 +528,7 @@ static void on_resize(void *arg, const struct kube_answer *a)
 	uint32_t changes;
 
 	ended(t, &t->resize);
-	health(r, &answer, t->resize.in_turn, now);
-	r->events.wake(r->events.ctx);
+	report_queue_answered(&r->queue, &answer, t->resize.in_turn, now);
 	if (answer.no_path) {
 		answer.kind = REPORT_ANSWER_UNSUPPORTED;
 		r->discover_at = now;
@@ -542,7 +551,7 @@ static void on_resize(void *arg, const struct kube_answer *a)
 	r->options.tally->answers[answer.kind]++;
 	t->failing = answer.kind == REPORT_ANSWER_FAILED && answer.server_works;
 	if (report_answer_undone(answer.kind))
-		r->events.unsent(r->events.ctx, t->pod);
+		note(t, REPORTER_UNDONE);
 	changes = report_answered(&r->tuning, &r->node, t->state, &v->facts, &answer, now);
 	if (answer.kind == REPORT_ANSWER_UNSUPPORTED)
 		changes |= REPORT_CHANGE_REFUSED;
@@ -552,10 +561,11 @@ static void on_resize(void *arg, const struct kube_answer *a)
 	reporter_changes(t, v, changes, status.message, now);
 }
 
-/* 0: on its way. */
-static int reporter_send_resize(struct pod_report *t, const struct report_decision *d, usec_t now)
+void reporter_send(struct pod_report *t)
 {
 	struct reporter *r = t->reporter;
+	const struct report_decision *d = &r->decision;
+	usec_t now = *r->port.now;
 	/* An external change that vscaled has not seen must not be undone: the server answers 409,
 	 * and the pod is read again. A lead has no time for that: a conflict costs 0.3 to 0.6 s in
 	 * the lab, and 50 MB/s fill 64 MiB in 1.2 s. It names only the memory limits that it
@@ -564,32 +574,28 @@ static int reporter_send_resize(struct pod_report *t, const struct report_decisi
 	char path[PATH_SIZE];
 	struct kube_request request = {
 		.method = "PATCH", .path = path, .body = body, .content = KUBE_STRATEGIC_PATCH};
-	int e;
 
-	if (body == NULL)
-		return -ENOMEM;
 	path_of(r->view.pod, "/resize", path);
-	r->events.sending(r->events.ctx, t->pod, &d->patch);
-	e = reporter_send_start(t, &request, false, d->urgency, now);
-	if (e < 0)
-		return e;
+	if (body == NULL ||
+	    reporter_send_start(t, &t->resize, &request, on_resize, d->urgency, now) < 0) {
+		t->again = add_sat(now, USEC_PER_SEC);
+		return;
+	}
 	r->options.tally->sent++;
 	report_sent(t->state, &r->view.facts, &d->patch, now);
-	reporter_report_bounds(t, now);
-	return 0;
+	note_bounds(t, now);
 }
 
 static void on_status(void *arg, const struct kube_answer *a)
 {
 	struct pod_report *t = arg;
 	struct reporter *r = t->reporter;
-	usec_t now = r->events.clock(r->events.ctx);
+	usec_t now = *r->port.now;
 	struct kube_status status;
 	struct report_answer answer = reporter_classify(a, &status);
 
 	ended(t, &t->patch);
-	health(r, &answer, t->patch.in_turn, now);
-	r->events.wake(r->events.ctx);
+	report_queue_answered(&r->queue, &answer, t->patch.in_turn, now);
 	switch (answer.kind) {
 	case REPORT_ANSWER_OK:
 		free(t->status);
@@ -634,13 +640,14 @@ static int reporter_send_status(struct pod_report *t, char *text, usec_t now)
 	path_of(r->view.pod, "", path);
 	free(t->asked);
 	t->asked = text;
-	return body ? reporter_send_start(t, &request, true, REPORT_ANNOTATION, now) : -ENOMEM;
+	return body ? reporter_send_start(t, &t->patch, &request, on_status, REPORT_ANNOTATION, now)
+		    : -ENOMEM;
 }
 
 static void on_discovery(void *arg, const struct kube_answer *a)
 {
 	struct reporter *r = arg;
-	usec_t now = r->events.clock(r->events.ctx);
+	usec_t now = *r->port.now;
 	struct kube_decode_error err;
 	bool offered = r->offered;
 
@@ -655,7 +662,6 @@ static void on_discovery(void *arg, const struct kube_answer *a)
 			t->dirty |= offered != r->offered;
 		r->offered = offered;
 	}
-	r->events.wake(r->events.ctx);
 }
 
 static void reporter_discover(struct reporter *r, usec_t now)
@@ -733,17 +739,21 @@ static char *reporter_status_due(struct pod_report *t, usec_t now, bool *ret_due
 
 /* --- the reporter */
 
-/* Observes the newest facts. False: nothing is reported of the pod. */
+/* Observes the newest facts. False: nothing is reported of the pod; or it was observed, and is to
+ * be decided once the daemon has acted upon what changed. */
 static bool reporter_check(struct pod_report *t, usec_t now)
 {
 	struct reporter *r = t->reporter;
 	struct reporter_view *v = &r->view;
 	const char *why;
-	bool denied, first = t->state == NULL;
+	bool denied, first = t->state == NULL, again = t->observed;
 	uint32_t changes;
 
+	t->observed = false;
 	if (!fill_view(t) || v->facts.container_count > REPORT_CONTAINERS_MAX)
 		return false;
+	if (again)
+		return true;
 	if (t->state != NULL && t->state->count != v->facts.container_count) {
 		free(t->state);
 		t->state = NULL;
@@ -767,13 +777,12 @@ static bool reporter_check(struct pod_report *t, usec_t now)
 		reporter_changes(t, v, changes, why, now);
 	if (report_lead_denied(t->state, now) && (!denied || (changes & REPORT_CHANGE_FOREIGN)))
 		reporter_show_denied(t, changes, why, now);
-	/* The callbacks may have changed the sources of the facts. */
-	return changes == 0 || fill_view(t);
+	t->observed = changes != 0;
+	return changes == 0;
 }
 
 int reporter_new(const struct kube_port *port, struct recorder *recorder,
-		 const struct reporter_options *o, const struct reporter_events *events,
-		 struct reporter **ret)
+		 const struct reporter_options *o, struct reporter **ret)
 {
 	struct reporter *r = calloc(1, sizeof *r);
 
@@ -783,9 +792,8 @@ int reporter_new(const struct kube_port *port, struct recorder *recorder,
 	r->recorder = recorder;
 	r->options = *o;
 	r->tuning = o->tuning;
-	r->events = *events;
-	report_queue_init(&r->queue, &o->rate, o->seed, events->clock(events->ctx));
-	recorder_on_answer(recorder, reporter_recorded, r);
+	report_queue_init(&r->queue, &o->rate, o->seed, *port->now);
+	recorder_set_queue(recorder, &r->queue);
 	*ret = r;
 	return 0;
 }
@@ -798,7 +806,7 @@ void reporter_free(struct reporter *r)
 		reporter_forget(r->first);
 	if (r->discovery != NULL)
 		r->port.cancel(r->port.ctx, r->discovery);
-	recorder_on_answer(r->recorder, NULL, NULL);
+	recorder_set_queue(r->recorder, NULL);
 	free(r);
 }
 
@@ -827,9 +835,11 @@ static void note_room(struct pod_report *t, const struct report_decision *d, use
 	t->room_since = !d->short_of_room ? 0 : t->room_since != 0 ? t->room_since : now;
 }
 
-static void reporter_decide(struct pod_report *t, usec_t now, struct report_decision *ret)
+/* To r->decision. */
+static void reporter_decide(struct pod_report *t, usec_t now)
 {
 	struct reporter *r = t->reporter;
+	struct report_decision *ret = &r->decision;
 
 	report_decide(&r->tuning, &r->node, t->state, &r->view.facts, now, ret);
 	if (ret->moot)
@@ -837,11 +847,12 @@ static void reporter_decide(struct pod_report *t, usec_t now, struct report_deci
 	t->block = ret->block;
 	t->blocked = ret->blocked;
 	note_room(t, ret, now);
-	reporter_report_bounds(t, now);
+	note_bounds(t, now);
 	t->again = ret->again;
 	/* The annotation says until then that it is refused. */
 	if (t->refusal != NULL)
 		t->again = sooner(t->again, reporter_bound_until(t, now));
+	t->again = t->again != 0 ? MAX(t->again, now + 1) : 0; /* not again in this step */
 	t->going_back = has_our_values(&r->view.facts);
 	/* A pod that is no longer managed stays tracked until the kubelet has carried out the
 	 * resize, or its end would not be seen. */
@@ -854,9 +865,11 @@ static void reporter_decide(struct pod_report *t, usec_t now, struct report_deci
 }
 
 /* A request is under way: is there a lead that does not wait for its answer? */
-static bool lead_beside(struct pod_report *t, usec_t now, struct report_decision *d)
+static bool lead_beside(struct pod_report *t, usec_t now)
 {
-	reporter_decide(t, now, d);
+	const struct report_decision *d = &t->reporter->decision;
+
+	reporter_decide(t, now);
 	if (t->resize.call != NULL)
 		return d->overtakes;
 	return d->send && d->urgency == REPORT_LEADS;
@@ -866,7 +879,7 @@ static bool lead_beside(struct pod_report *t, usec_t now, struct report_decision
 static void reporter_examine(struct pod_report *t, usec_t now)
 {
 	struct reporter *r = t->reporter;
-	struct report_decision d;
+	const struct report_decision *d = &r->decision;
 	bool status;
 
 	t->dirty = false;
@@ -875,19 +888,19 @@ static void reporter_examine(struct pod_report *t, usec_t now)
 	if (!reporter_check(t, now))
 		return;
 	if (is_busy(t)) {
-		if (lead_beside(t, now, &d))
+		if (lead_beside(t, now))
 			report_queue_mark(&r->queue, &t->slot, turn_of(t, REPORT_LEADS), now);
 		return;
 	}
-	reporter_decide(t, now, &d);
-	if (d.write)
-		r->events.verify(r->events.ctx, t->pod);
+	reporter_decide(t, now);
+	if (d->write)
+		note(t, REPORT_CHANGE_VERIFY);
 	free(reporter_status_due(t, now, &status));
-	if (!d.send && !status)
+	if (!d->send && !status)
 		report_queue_drop(&r->queue, &t->slot);
 	else
 		report_queue_mark(&r->queue, &t->slot,
-				  d.send                 ? turn_of(t, d.urgency)
+				  d->send                ? turn_of(t, d->urgency)
 				  : t->hurry             ? REPORT_AT_ONCE
 				  : r->view.mode == NULL ? REPORT_ORDINARY /* its last write */
 							 : REPORT_ANNOTATION,
@@ -898,27 +911,28 @@ static void reporter_examine(struct pod_report *t, usec_t now)
 static void send_of(struct pod_report *t, usec_t now)
 {
 	struct reporter *r = t->reporter;
-	struct report_decision d;
-	bool status;
+	bool status, known = reporter_check(t, now);
 	char *text;
 
+	if (t->observed)
+		return;
 	report_queue_drop(&r->queue, &t->slot);
-	if (!reporter_check(t, now))
+	if (!known)
 		return;
 	if (!is_busy(t))
-		reporter_decide(t, now, &d);
-	else if (!lead_beside(t, now, &d))
+		reporter_decide(t, now);
+	else if (!lead_beside(t, now))
 		return;
 	/* Only now: until its turn the lead would wait as long as the request that it replaces. */
 	if (t->resize.call != NULL) {
 		reporter_cancel(r, &t->resize);
 		r->options.tally->answers[REPORT_ANSWER_FAILED]++;
 		report_abandoned(t->state, now);
-		reporter_decide(t, now, &d);
+		reporter_decide(t, now);
 	}
-	if (d.send) {
-		if (reporter_send_resize(t, &d, now) < 0)
-			t->again = add_sat(now, USEC_PER_SEC);
+	if (r->decision.send) {
+		t->outcome.patch = &r->decision.patch;
+		note(t, REPORTER_SENDING);
 		return;
 	}
 	if (is_busy(t))
@@ -960,41 +974,38 @@ static bool event_first(struct reporter *r, const struct report_slot *slot, usec
 	return turn && report_queue_opens_event(&r->queue, true, now) <= now;
 }
 
-static void send_all(struct reporter *r, usec_t now, usec_t now_real)
+/* False: nothing more may be sent now. */
+static bool send_next(struct reporter *r, usec_t now, usec_t now_real)
 {
-	for (;;) {
-		struct report_slot *slot = report_queue_next(&r->queue, now);
-		struct pod_report *t =
-			slot ? (void *)((char *)slot - offsetof(struct pod_report, slot)) : NULL;
-		bool lead = slot != NULL && slot->urgency <= REPORT_LEADS_AGAIN;
+	struct report_slot *slot = report_queue_next(&r->queue, now);
+	struct pod_report *t =
+		slot ? (void *)((char *)slot - offsetof(struct pod_report, slot)) : NULL;
 
-		if (!may_send(r, t, lead)) {
-			if (slot == NULL)
-				return;
-			slot->held = true;
-			continue;
-		}
-		if (event_first(r, slot, now)) {
-			if (recorder_send(r->recorder, now, now_real) < 0)
-				return;
-			report_queue_take(&r->queue, REPORT_ORDINARY, now);
-		} else if (slot == NULL) {
-			return;
-		} else {
-			send_of(t, now);
-		}
+	if (!may_send(r, t, slot != NULL && slot->urgency <= REPORT_LEADS_AGAIN)) {
+		if (slot == NULL)
+			return false;
+		slot->held = true;
+	} else if (event_first(r, slot, now)) {
+		if (recorder_send(r->recorder, now, now_real) < 0)
+			return false;
+		report_queue_take(&r->queue, REPORT_ORDINARY, now);
+	} else if (slot == NULL) {
+		return false;
+	} else {
+		send_of(t, now);
 	}
+	return true;
 }
 
 /* When it is to be looked at; 0: when something changes. */
 static usec_t due_of(const struct pod_report *t, usec_t now)
 {
-	if (t->dirty)
+	if (t->dirty || t->observed)
 		return now;
 	return is_busy(t) ? t->again : sooner(t->again, t->status_again);
 }
 
-void reporter_step(struct reporter *r, usec_t now, usec_t now_real)
+bool reporter_step(struct reporter *r, usec_t now, usec_t now_real)
 {
 	reporter_discover(r, now);
 	for (struct pod_report *t = r->first; t != NULL; t = t->next) {
@@ -1003,7 +1014,9 @@ void reporter_step(struct reporter *r, usec_t now, usec_t now_real)
 		if (due != 0 && due <= now)
 			reporter_examine(t, now);
 	}
-	send_all(r, now, now_real);
+	while (!r->outcomes && send_next(r, now, now_real))
+		;
+	return r->outcomes;
 }
 
 usec_t reporter_due(const struct reporter *r, usec_t now)
@@ -1032,6 +1045,7 @@ void reporter_decide_now(struct pod_report *t, usec_t now)
 {
 	if (t == NULL)
 		return;
-	t->dirty = true;
 	reporter_check(t, now);
+	t->observed = false;
+	t->dirty = true;
 }

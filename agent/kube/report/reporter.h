@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports the pods of this node to the API server: resizes (policy/report/report.h), the status
  * annotation, and the recorder's Events, at the node's rate (policy/report/report_queue.h). Keeps
- * no values of its own: it asks for the newest facts each time. Callbacks other than facts() are
- * made when an answer arrives, and from reporter_decide_now() and reporter_step(). */
+ * no values of its own: it asks for the newest facts each time. What the daemon is to do it takes
+ * as outcomes, with reporter_next(). */
 #pragma once
 
 #include "agent/kube/client/client.h"
@@ -32,39 +32,31 @@ struct reporter_view {
  * never sized count as having no limit. */
 void reporter_fill(const struct kube_pod *pod, struct reporter_view *view);
 
-struct reporter_events {
-	void *ctx;
-	/* pod: of reporter_add(), here and below. 0: *ret is set; -ENOENT: nothing is to be
-	 * reported of it, and what was is forgotten. */
-	int (*facts)(void *ctx, struct pod *pod, struct reporter_view *ret);
-	/* report_allows() less than before, or the refusal is not due to a value (container 0);
-	 * text: why, for the Event and the journal. CPU is to be lowered at once, memory by a
-	 * shrink trial. */
-	void (*refused)(void *ctx, struct pod *pod, size_t container, enum resource resource,
-			const char *text);
-	/* The kubelet may have written, or a cgroup does not hold what spec and checkpoint do: read
-	 * the cgroups, raise what is too low. */
-	void (*verify)(void *ctx, struct pod *pod);
-	/* Values are about to be written to the spec: to be recorded before. */
-	void (*sending)(void *ctx, struct pod *pod, const struct report_patch *patch);
-	/* The answer proves that the request changed nothing. */
-	void (*unsent)(void *ctx, struct pod *pod);
-	void (*ratified)(void *ctx, struct pod *pod, uint64_t generation);
-	/* An external writer changed the spec: reporter_foreign(). */
-	void (*foreign)(void *ctx, struct pod *pod);
-	/* An external writer lowers memory limits of the pod again and again: from now on it is
-	 * answered seldom, and text says so. */
-	void (*contested)(void *ctx, struct pod *pod, const char *text);
-	/* A failure that is not about one pod; called once per change. NULL: it is over. */
-	void (*trouble)(void *ctx, const char *text);
-	/* An answer arrived: reporter_due() may have changed. */
-	void (*wake)(void *ctx);
-	/* What reporter_ratifies() or report_lead_tried() says of a pod has changed. */
-	void (*bounds)(void *ctx);
-	usec_t (*clock)(void *ctx); /* boottime */
+/* Beside REPORT_CHANGE_*. */
+enum reporter_change {
+	REPORTER_UNDONE = 1 << 8,  /* the answer proves that the request changed nothing */
+	REPORTER_SENDING = 1 << 9, /* values are to be put on record, then reporter_send() */
+	/* What reporter_ratifies() or report_lead_tried() says has changed. */
+	REPORTER_BOUNDS = 1 << 10,
+};
+
+struct report_outcome {
+	struct pod *pod;  /* of reporter_add(); NULL: reporter_trouble() has changed */
+	uint32_t changes; /* REPORT_CHANGE_*, REPORTER_* */
+	/* The values that a refusal bounds, by container: CPU is to be lowered at once, memory by a
+	 * shrink trial. All 0: it is not due to a value. */
+	uint64_t refused[RESOURCE_COUNT];
+	/* Owned by the caller: why, of REFUSED and CONTESTED. NULL: no memory for it. */
+	char *text;
+	uint64_t generation;              /* of RATIFIED */
+	const struct report_patch *patch; /* of SENDING */
 };
 
 struct reporter_options {
+	/* pod: of reporter_add(). 0: *ret is set; -ENOENT: nothing is to be reported of it, and
+	 * what was is forgotten. */
+	int (*facts)(void *ctx, struct pod *pod, struct reporter_view *ret);
+	void *ctx;
 	struct report_tuning tuning;
 	struct report_rate rate;
 	usec_t status_interval_usec;
@@ -78,8 +70,7 @@ struct pod_report;
 
 /* The recorder must live as long as the reporter. */
 int reporter_new(const struct kube_port *port, struct recorder *recorder,
-		 const struct reporter_options *o, const struct reporter_events *events,
-		 struct reporter **ret);
+		 const struct reporter_options *o, struct reporter **ret);
 /* Requests under way are cancelled. */
 void reporter_free(struct reporter *r);
 
@@ -91,7 +82,13 @@ void reporter_forget(struct pod_report *t);
 void reporter_changed(struct pod_report *t);
 /* Sends the status annotation soon, after a refusal or a new mode. */
 void reporter_hurry(struct pod_report *t);
-void reporter_step(struct reporter *r, usec_t now, usec_t now_real);
+/* Looks at the pods that are due, and sends. True: there are outcomes, to be acted upon before it
+ * is called again for the rest of the step. */
+bool reporter_step(struct reporter *r, usec_t now, usec_t now_real);
+/* The next outcome of the step, of an answer or of reporter_decide_now(). False: there is none. */
+bool reporter_next(struct reporter *r, struct report_outcome *ret);
+/* After an outcome with REPORTER_SENDING, before anything else of the reporter is called. */
+void reporter_send(struct pod_report *t);
 /* 0: nothing to wait for. */
 usec_t reporter_due(const struct reporter *r, usec_t now);
 void reporter_alive(struct reporter *r, usec_t now);
@@ -127,6 +124,8 @@ usec_t reporter_ahead(const struct reporter *r, const struct kube_pod *pod, bool
 		      usec_t now);
 /* Does this server offer pods/resize? Unknown yet: false. */
 bool reporter_offered(const struct reporter *r);
+/* A failure that is not about one pod; "": none. */
+const char *reporter_trouble(const struct reporter *r);
 /* Pods with something to report. */
 size_t reporter_waiting(const struct reporter *r);
 /* Pods whose last refusal still holds. */
