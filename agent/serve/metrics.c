@@ -172,32 +172,38 @@ static void labelled(struct metrics_writer *w, const char *label, const char *of
 
 EMIT(emit_unsupported)
 {
-	const char *why = in->kernel_old ? "kernel-old" : NULL;
+	static const struct {
+		const char *word;
+		enum state_reason why;
+	} left_alone[] = {
+		{"pod-cgroup", STATE_NO_POD_CGROUP},
+		{"cgroup-driver", STATE_OTHER_DRIVER},
+		{"sandbox", STATE_SANDBOX_RUNTIME},
+		{"sandbox-processes", STATE_SANDBOX},
+	};
 
-	if (in->unsupported != NULL)
-		why = in->unsupported;
-	if (why != NULL)
-		labelled(w, "reason", why, 1);
-	for (size_t i = 0; i < ARRAY_SIZE(in->left_alone); i++)
-		if (in->left_alone[i].pods != 0)
-			labelled(w, "reason", in->left_alone[i].reason, in->left_alone[i].pods);
+	if (in->unsupported != NULL || in->kernel_old)
+		labelled(w, "reason", in->unsupported ?: "kernel-old", 1);
+	for (size_t i = 0; i < ARRAY_SIZE(left_alone); i++)
+		if (in->unfound[left_alone[i].why] != 0)
+			labelled(w, "reason", left_alone[i].word, in->unfound[left_alone[i].why]);
 }
 
-/* uint64_t of metrics_input. */
+/* uint64_t of metrics_page. */
 EMIT(emit_number)
 {
 	metrics_series(w, "");
 	metrics_value(w, number_at(in, m->offset), m->digits);
 }
 
-/* usec_t of metrics_input; 0 has no series. */
+/* usec_t of metrics_page; 0 has no series. */
 EMIT(emit_time)
 {
 	if (number_at(in, m->offset) != 0)
 		emit_number(w, m, in);
 }
 
-/* bool of metrics_input. */
+/* bool of metrics_page. */
 EMIT(emit_flag)
 {
 	bool value;

@@ -38,11 +38,8 @@ struct metrics_page {
 	uint64_t pods_invalid;     /* with an annotation that is not valid: treated as Off */
 	uint64_t rollouts_stopped; /* of workloads, by harm to the sized pods */
 	bool node_wrong;           /* no pod of the node's name runs here */
-	/* Pods that cannot be managed, by why. */
-	struct {
-		const char *reason;
-		uint64_t pods;
-	} left_alone[4];
+	/* Pods by why a container of theirs is not found. */
+	uint64_t unfound[STATE_REASON_COUNT];
 	/* Containers and units by mode and state, by the reason of their state, with a boost. */
 	uint64_t managed[MODE_COUNT][UNIT_STATE_COUNT];
 	uint64_t reasons[STATE_REASON_COUNT];

@@ -329,24 +329,9 @@ static void add_units(struct unit_table *t, struct metrics_page *p)
 
 static void count_pods(const struct pods *pods, struct metrics_page *in)
 {
-	static const struct {
-		const char *word;
-		enum state_reason why;
-	} left_alone[] = {
-		{"pod-cgroup", STATE_NO_POD_CGROUP},
-		{"cgroup-driver", STATE_OTHER_DRIVER},
-		{"sandbox", STATE_SANDBOX_RUNTIME},
-		{"sandbox-processes", STATE_SANDBOX},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(left_alone); i++)
-		in->left_alone[i].reason = left_alone[i].word;
 	in->pods = pods->count;
 	for (size_t i = 0; i < pods->count; i++) {
-		enum state_reason why = pod_unfound(pods->items[i]);
-
-		for (size_t k = 0; k < ARRAY_SIZE(left_alone); k++)
-			in->left_alone[k].pods += left_alone[k].why == why;
+		in->unfound[pod_unfound(pods->items[i])]++;
 		in->pods_invalid += pods->items[i]->error != NULL;
 		for (size_t k = 0; k < pods->items[i]->spec->container_count; k++)
 			if (pods->items[i]->members[k].managed == NULL)

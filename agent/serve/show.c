@@ -689,19 +689,6 @@ static void add_recent(struct view_json *o, const struct managed *m)
 	add_amount(o, "undos", day.undos);
 }
 
-/* The lower of both resources of which something is known. */
-static uint32_t confidence(const struct shown *s)
-{
-	const struct control *c = control_of(s);
-	const uint32_t *of = c != NULL ? c->recommendation.confidence_permille : NULL;
-
-	if (c == NULL)
-		return 0;
-	return shown_range(s, RESOURCE_MEMORY).target != VIEW_NONE
-		       ? MIN(of[RESOURCE_CPU], of[RESOURCE_MEMORY])
-		       : of[RESOURCE_CPU];
-}
-
 static cJSON *report_container(const struct shown *s)
 {
 	const struct control *c = control_of(s);
@@ -716,7 +703,8 @@ static cJSON *report_container(const struct shown *s)
 	add_text(&o, "container", spec != NULL ? s->c->name : NULL);
 	add_text(&o, "qos_class", spec != NULL ? qos_names[spec->qos] : NULL);
 	add_text(&o, "mode", s->m != NULL ? managed_mode_name(s->m) : mode_name(MODE_OFF));
-	add_amount(&o, "confidence_permille", confidence(s));
+	add_amount(&o, "confidence_permille",
+		   c != NULL ? recommendation_confidence(&c->recommendation) : 0);
 	add_amount(&o, "trust_permille", c != NULL ? control_trust(c, RESOURCE_CPU) : 0);
 	if (rollout != NULL) {
 		add_text(&o, "rollout", rollout_part_names[rollout->rollout]);
