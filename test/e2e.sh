@@ -689,10 +689,12 @@ decrease_time()
 
 scenario_decrease()
 {
-	patient "$(decrease_time)" || return
+	local window=$((2 * $(clock decreaseInterval 14400)))
+
+	patient $(($(decrease_time) + window)) || return
 	pod_run decrease "$ON" "20m/1 16Mi/64Mi" burn -L -d 10 || return
 	expect "its limit falls" "$(decrease_time)" is decrease.cpu_milli -le 700 || return
-	expect "its spec follows" $(($(spec_time) + $(clock downInterval 300))) is decrease.cpu -le 700 || return
+	expect "its spec follows" $(($(spec_time) + $(clock downInterval 300) + window)) is decrease.cpu -le 700 || return
 	check "the request stays" is decrease.request_cpu -eq 20 || return
 	expect "it gets what it wants" 10 is decrease.got -ge 9 || return
 	unharmed decrease || return

@@ -461,6 +461,7 @@ static const enum report_view_state states[REPORT_BLOCK_COUNT] = {
 	[REPORT_BLOCK_ROOM] = REPORT_VIEW_WAITING,
 	[REPORT_BLOCK_NODE] = REPORT_VIEW_WAITING,
 	[REPORT_BLOCK_DECREASE] = REPORT_VIEW_CGROUP_ONLY,
+	[REPORT_BLOCK_WINDOW] = REPORT_VIEW_WAITING,
 };
 
 void cluster_report_view(const struct pod *p, struct report_view *ret)

@@ -13,6 +13,7 @@
 #include "agent/pod/pods.h"
 #include "policy/base/base.h"
 #include "policy/base/quantity.h"
+#include "policy/base/text.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -692,7 +693,7 @@ static void hook_bounds(const struct pod *p, const struct kube_container *k, str
 int cluster_report_start(struct cluster *c)
 {
 	const struct config_kubernetes *k = &c->config->kubernetes;
-	const struct reporter_options options = {
+	struct reporter_options options = {
 		.facts = cluster_facts,
 		.ctx = c,
 		.tuning = k->report,
@@ -708,6 +709,7 @@ int cluster_report_start(struct cluster *c)
 	};
 	int r = recorder_new(&c->port, c->node, &c->recorder);
 
+	options.tuning.decrease_phase_usec = text_hash(TEXT_HASH_FIRST, c->node);
 	if (r == 0)
 		r = reporter_new(&c->port, c->recorder, &options, &c->reporter);
 	if (r < 0)

@@ -8,6 +8,9 @@
  * limit in the spec in 2 s or later (report_lead.c), an answer takes tens of milliseconds. */
 #define OVERTAKE_USEC (500 * USEC_PER_MSEC)
 
+/* In this time all pods of a node send their decreases. */
+#define WINDOW_USEC (15 * USEC_PER_MIN)
+
 /* Why these: design and docs/performance.md. The margin is that of a shrink, doubled at the low
  * end, because the kubelet writes later than vscaled does. */
 const struct report_tuning report_tuning_default = {
@@ -32,6 +35,7 @@ const struct report_tuning report_tuning_default = {
 	.request_down_usec = 30 * USEC_PER_MIN,
 	/* A start that works on after it was Ready; as long as nothing shrinks after a start. */
 	.startup_lease_usec = 5 * USEC_PER_MIN,
+	.decrease_every_usec = 4 * USEC_PER_HOUR,
 };
 
 const char *report_block_name(enum report_block h)
@@ -55,6 +59,7 @@ const char *report_block_name(enum report_block h)
 		[REPORT_BLOCK_NODE] = "no request is raised: the Node is not known (nodes, get)",
 		[REPORT_BLOCK_DECREASE] =
 			"the release takes no lower memory limit (1.33, or kubernetes#141100)",
+		[REPORT_BLOCK_WINDOW] = "a decrease waits for the node's window",
 	};
 
 	return h < REPORT_BLOCK_COUNT ? names[h] : "?";
@@ -196,7 +201,8 @@ static bool original_is_due(const struct draft *d)
 
 static void send_nothing(struct draft *d)
 {
-	usec_t again = sooner(d->later, d->asked_again);
+	usec_t window = d->window_waits ? d->window_at : 0;
+	usec_t again = sooner(window, sooner(d->later, d->asked_again));
 
 	d->ret->moot = is_cut(d);
 	if (d->memory_later)
@@ -210,6 +216,8 @@ static void send_nothing(struct draft *d)
 		block(d, d->f->room_unknown ? REPORT_BLOCK_NODE : REPORT_BLOCK_ROOM, again);
 	else if (d->kept_high && !d->asked_again)
 		block(d, REPORT_BLOCK_DECREASE, again);
+	else if (d->window_waits && !d->asked_again)
+		block(d, REPORT_BLOCK_WINDOW, again);
 	else
 		block(d, d->asked_again ? REPORT_BLOCK_REFUSED : REPORT_BLOCK_NONE, again);
 }
@@ -252,6 +260,15 @@ static void decide_beside(struct draft *d, bool sends)
 	block(d, REPORT_BLOCK_SENT, sends ? 0 : again);
 }
 
+static void find_window(struct draft *d)
+{
+	usec_t every = d->t->decrease_every_usec;
+	usec_t into = every != 0 ? (d->now + d->t->decrease_phase_usec % every) % every : 0;
+
+	d->window_open = into < WINDOW_USEC || d->n->short_of_room;
+	d->window_at = d->now - into + every;
+}
+
 void report_decide(const struct report_tuning *t, const struct report_node *n,
 		   const struct report_state *s, const struct report_facts *f, usec_t now,
 		   struct report_decision *ret)
@@ -266,6 +283,7 @@ void report_decide(const struct report_tuning *t, const struct report_node *n,
 	}
 	d.back = f->restoring || (goes_down(s) && now >= s->back_until);
 	d.lower_at = report_lower_at(s, f);
+	find_window(&d);
 	d.ahead_usec = report_ahead(t, n, f, now);
 	d.ahead_usec >>= 2 * MIN(s->lead_cuts, (uint32_t)LEAD_CUTS_MAX);
 	for (size_t i = 0; i < f->container_count; i++) {

@@ -6,6 +6,9 @@
  *  - Lead: a memory limit with headroom is sent at once when use comes near the spec's limit;
  * renewed at half of the headroom, lowered by the lease once growth has ended for 30 s. The first
  * one of a growth covers first_ahead_usec: most growth is one short allocation.
+ *  - Decreases of CPU limits and of requests go in the node's window, so that a node empties at
+ * once; a limit goes to the highest held since the last window, and stays where that is less than
+ * a tenth lower, as what is held on trial comes and goes. Not memory limits: quotas count them.
  *  - A replay writes all values: after a resize every memory limit in the spec that vscaled may
  * raise is at least use + as much slope as a lead would cover + margin. A value that does not
  * change is not named: by its spelling it would become vscaled's.
@@ -67,6 +70,10 @@ struct report_tuning {
 	usec_t request_up_usec; /* a request alone is raised when it has been apart for this long */
 	usec_t request_down_usec;  /* ... lowered */
 	usec_t startup_lease_usec; /* CPU raised in start-up: ratified this long after its end */
+	/* A window once in this time; 0: always. By boottime: a step of the clock moves none, and
+	 * an agent that restarts finds the same. */
+	usec_t decrease_every_usec;
+	usec_t decrease_phase_usec; /* of the node: so long before multiples of it */
 };
 extern const struct report_tuning report_tuning_default;
 
@@ -159,6 +166,7 @@ struct report_node {
 	usec_t carry_usec;        /* the longest from accepted to carried out, lately ... */
 	usec_t carry_at;          /* ... seen then */
 	const struct report_state *carry_of; /* whose resize took that long; only compared */
+	bool short_of_room;                  /* a pod waits for room: decreases do not */
 };
 
 struct report_values {
@@ -194,9 +202,11 @@ struct report_memory {
 	/* RESOURCES_*: set by an external writer before a request that did not take it into
 	 * account, according to the object seen last. */
 	uint32_t overtaken;
-	uint32_t ours;    /* RESOURCES_*: its limit was vscaled's by managedFields, as last seen */
-	usec_t led_at;    /* its last lead was accepted; 0: never */
-	usec_t led_ahead; /* growth that this covered, without what report_tuned() adds */
+	uint32_t ours; /* RESOURCES_*: its limit was vscaled's by managedFields, as last seen */
+	uint64_t peak_milli; /* the highest CPU limit held since the last window, about ... */
+	usec_t peak_at;      /* ... seen then */
+	usec_t led_at;       /* its last lead was accepted; 0: never */
+	usec_t led_ahead;    /* growth that this covered, without what report_tuned() adds */
 };
 
 /* What the kubelet does with the last request that changed something. */
@@ -309,6 +319,7 @@ enum report_block {
 	REPORT_BLOCK_ROOM,      /* a request waits for room on the node */
 	REPORT_BLOCK_NODE,      /* ... because nothing is known of the node */
 	REPORT_BLOCK_DECREASE,  /* a lower memory limit, which server or kubelet does not take */
+	REPORT_BLOCK_WINDOW,    /* a decrease waits for the node's window */
 	REPORT_BLOCK_COUNT
 };
 const char *report_block_name(enum report_block h);

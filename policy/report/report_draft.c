@@ -177,6 +177,23 @@ static uint64_t wanted_memory(struct draft *d, size_t i, uint64_t spec, uint64_t
 	return spec;
 }
 
+/* What a CPU limit or a request in the spec should become, if that is lower. peak: of the limit. */
+static uint64_t in_window(struct draft *d, const struct report_resource *x, uint64_t spec,
+			  uint64_t want, uint64_t peak)
+{
+	uint64_t big = scale_permille(spec, d->t->at_once_permille);
+	uint64_t least = MIN(spec, MAX(want, peak));
+	bool above = x->ceiling != 0 && spec > x->ceiling;
+
+	if (want >= spec || d->t->decrease_every_usec == 0 || d->back || goes_back(x) || above)
+		return want;
+	/* A small decrease of a request goes along. */
+	if (d->window_open && (peak == 0 || spec - least >= big))
+		return least;
+	d->window_waits |= spec - want >= big;
+	return spec;
+}
+
 /* What the limit should become, before leases and intervals. */
 static uint64_t wanted_limit(struct draft *d, size_t i, size_t r)
 {
@@ -199,7 +216,9 @@ static uint64_t wanted_limit(struct draft *d, size_t i, size_t r)
 		d->short_of_room = true;
 		want = draft_most(d, i, r);
 	}
-	return r == RESOURCE_MEMORY ? wanted_memory(d, i, spec, want) : want;
+	if (r == RESOURCE_MEMORY)
+		return wanted_memory(d, i, spec, want);
+	return x->held_since != 0 ? in_window(d, x, spec, want, m->peak_milli) : want;
 }
 
 /* The least request beside this limit; 0: no such bound. */
@@ -242,7 +261,8 @@ static uint64_t wanted_request(struct draft *d, size_t i, size_t r, uint64_t lim
 					    x->spec_request, want);
 	if (!d->back && !goes_back(x))
 		want = MAX(want, draft_ratio(x, limit));
-	return within_room(d, i, r, MIN(want, limit));
+	want = within_room(d, i, r, MIN(want, limit));
+	return x->request_since != 0 ? in_window(d, x, x->spec_request, want, 0) : want;
 }
 
 void draft_note(struct draft *d, size_t r, uint64_t from, uint64_t to)

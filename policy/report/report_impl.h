@@ -22,6 +22,9 @@ struct draft {
 	bool kept_high;     /* a memory limit is not lowered: server or kubelet does not take it */
 	usec_t asked_again; /* when the first refusal that binds ends; 0: none does */
 	usec_t later;       /* when the first lease ends; 0: none runs */
+	bool window_open;   /* of the node, for decreases ... */
+	usec_t window_at;   /* ... and when the next one opens */
+	bool window_waits;  /* a decrease waits for it */
 	struct report_values want[REPORT_CONTAINERS_MAX];
 	struct report_decision *ret;
 };

@@ -454,6 +454,15 @@ static uint32_t overtaken(struct report_state *s, const struct report_facts *f, 
 	return any ? REPORT_CHANGE_FOREIGN : 0;
 }
 
+static void note_peak(const struct report_tuning *t, struct report_memory *m, uint64_t held_milli,
+		      usec_t now)
+{
+	if (held_milli < m->peak_milli && now - m->peak_at < t->decrease_every_usec)
+		return;
+	m->peak_milli = held_milli;
+	m->peak_at = now;
+}
+
 uint32_t report_observed(const struct report_tuning *t, struct report_state *s,
 			 const struct report_facts *f, usec_t now)
 {
@@ -474,8 +483,10 @@ uint32_t report_observed(const struct report_tuning *t, struct report_state *s,
 	/* Each step of the kubelet may have replaced values, old ones among them. */
 	if (!s->under_way && s->carry == CARRY_WAITS && facts != s->facts)
 		changes |= REPORT_CHANGE_VERIFY;
-	for (size_t i = 0; i < report_count_of(s, f); i++)
+	for (size_t i = 0; i < report_count_of(s, f); i++) {
 		note_owners(&s->container[i], &f->containers[i]);
+		note_peak(t, &s->container[i], f->containers[i].resource[RESOURCE_CPU].held, now);
+	}
 	s->facts = facts;
 	if (!s->under_way)
 		changes |= follow(t, s, f, now);

@@ -44,7 +44,7 @@ configure()
 	cat >/run/demo.yaml <<-E2
 	apiVersion: config.vscaled.dev/v1alpha1
 	kind: VscaledConfiguration
-	kubernetes: {enabled: true, startJitter: 0s, writeInterval: 1s, statusInterval: 1s, leaseTime: 3s, memoryLeaseTime: 3s, requestUpTime: 3s, requestDownTime: 3s, startupAfterReady: 2s, startupTime: 2s, startupLeaseTime: 3s, smallInterval: 3s, upInterval: 3s, downInterval: 3s}
+	kubernetes: {enabled: true, startJitter: 0s, writeInterval: 1s, statusInterval: 1s, leaseTime: 3s, memoryLeaseTime: 3s, requestUpTime: 3s, requestDownTime: 3s, decreaseInterval: 0s, startupAfterReady: 2s, startupTime: 2s, startupLeaseTime: 3s, smallInterval: 3s, upInterval: 3s, downInterval: 3s}
 	http: {listen: ":9753"}
 	clocks: {reviewInterval: 1s, stateInterval: 5s}
 	history: {confidenceAfter: 15s}

@@ -30,6 +30,7 @@ _Noreturn static void give_up(const char *what)
 int64_t crig_clock_ahead;
 const char *crig_kubernetes = "";
 const char *crig_refusal_time = "10m";
+const char *crig_decrease_interval = "0s";
 
 static void clock_fast(void *, usec_t *ret_boot, usec_t *ret_real)
 {
@@ -183,11 +184,11 @@ static char *config_text(const struct crig *c, const char *extra)
 		"  writeInterval: 3s, writeBurst: 10, statusInterval: 30s, leaseTime: 5s,\n"
 		"  memoryLeaseTime: 5s, smallInterval: 5s, upInterval: 5s, downInterval: 10s,\n"
 		"  refusalTime: %s, settleMax: 1m, startupTime: 20s, startupLeaseTime: 30s, "
-		"requestUpTime: 20s, requestDownTime: 40s%s}\n%s",
+		"requestUpTime: 20s, requestDownTime: 40s, decreaseInterval: %s%s}\n%s",
 		extra != NULL && strstr(extra, "history:") != NULL
 			? ""
 			: "history: {confidenceAfter: 20s}\n",
-		c->http_port, c->folder, crig_refusal_time, crig_kubernetes,
+		c->http_port, c->folder, crig_refusal_time, crig_decrease_interval, crig_kubernetes,
 		extra != NULL ? extra : "");
 	return text;
 }

@@ -19,8 +19,8 @@
 extern int64_t crig_clock_ahead;
 /* More keys of the section kubernetes: ", observe: All"; "": none. Until it is changed. */
 extern const char *crig_kubernetes;
-/* kubernetes.refusalTime. */
-extern const char *crig_refusal_time;
+/* kubernetes.refusalTime, decreaseInterval. */
+extern const char *crig_refusal_time, *crig_decrease_interval;
 
 /* One line of the journal. */
 struct crig_line {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Requests of containers without limits: raised and lowered through the API alone, within bounds,
  * and no more often than their times allow. */
+#include "policy/base/text.h"
+#include "test/kube/fast_clock.h"
 #include "test/kube/test_cluster.h"
 #include <fcntl.h>
 #include <unistd.h>
@@ -108,6 +110,52 @@ static void test_moves(enum cgroup_driver driver, const char *annotations)
 	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), LIMIT_MAX);
 	crig_annotate(&c, p, "mode", NULL);
 	CHECK(crig_until(&c, 60, burn_900, is_original));
+}
+
+/* The time until the node's next window, where there is one in `every`. */
+static usec_t until_window(usec_t every, usec_t now)
+{
+	return every - (now + text_hash(TEXT_HASH_FIRST, "node-1") % every) % every;
+}
+
+static bool is_high(struct crig *x)
+{
+	is_least(x);
+	return request(RESOURCE_CPU) >= 200;
+}
+
+static bool waits(struct crig *x)
+{
+	is_least(x);
+	return explains("a decrease waits for the node's window");
+}
+
+static bool is_low(struct crig *)
+{
+	return request(RESOURCE_CPU) < 200;
+}
+
+/* Raises go at once; a decrease waits for the node's window, and says so. */
+TEST(window)
+{
+	char interval[16];
+	usec_t every = 45 * USEC_PER_MIN, left;
+
+	fast_clock_start(1); /* as it begins anew */
+	while (left = until_window(every, fast_clock_now()),
+	       left < 22 * USEC_PER_MIN || left > 25 * USEC_PER_MIN)
+		every += USEC_PER_MIN;
+	snprintf(interval, sizeof interval, "%um", (unsigned)(every / USEC_PER_MIN));
+	crig_decrease_interval = interval;
+	begin_pod(DRIVER_CGROUPFS, REQUESTS("RequestsAndLimits"), WITH_REQUESTS);
+	crig_decrease_interval = "0s";
+	alarm(120);
+	CHECK(crig_until(&c, 180, burn_300, is_high));
+	CHECK(crig_until(&c, 1000, burn_10, waits));
+	CHECK(!is_low(&c));
+	CHECK(crig_until(&c, 1500, burn_10, is_low));
+	CHECK(until_window(every, c.rig.daemon->wake.now) > every - 15 * USEC_PER_MIN);
+	CHECK_EQ(crig_events(&c, "NotSized"), 0);
 }
 
 static bool original_is_reported(struct crig *x)

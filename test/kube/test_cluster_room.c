@@ -406,6 +406,7 @@ static void run(uint64_t seed)
 	w.c.node_object.allocatable[RESOURCE_MEMORY] = GIB;
 	t.request_up_usec = 0;
 	t.request_down_usec = 0;
+	t.decrease_every_usec = 0;
 	t.small_usec = t.up_interval_usec = t.down_interval_usec = 5 * S;
 	for (size_t i = 0; i < OURS; i++)
 		come(&w.pods[i], 100);

@@ -362,6 +362,39 @@ static void test_odd_pods(void)
 	}
 }
 
+static bool node_is_full;
+
+/* The first pod wants to request more, the second one less. */
+static void move_requests(struct rig *, struct reporter_view *v)
+{
+	struct report_resource *x = &v->containers[0].resource[CPU];
+	bool first = strcmp(v->pod->uid, "u0") == 0;
+
+	v->facts.controlled = CONTROLLED_REQUESTS_AND_LIMITS;
+	v->facts.room_counted = node_is_full && first;
+	x->request = first ? 300 : 100;
+	x->request_since = 1;
+}
+
+/* A decrease waits for the node's window, unless a pod of the node waits for room. */
+static void test_decrease(bool full)
+{
+	struct rig g;
+
+	node_is_full = full;
+	rig_start(&g, 2);
+	g.alter = move_requests;
+	rig_run(&g, S);
+	reporter_changed(g.pods[1].report); /* as at each review */
+	rig_run(&g, 1800 * S);
+	CHECK_EQ(g.pods[0].resizes, full ? 0 : 1);
+	CHECK_EQ(g.pods[1].resizes, full ? 1 : 0);
+	CHECK(full || reporter_block(g.pods[1].report) == REPORT_BLOCK_WINDOW);
+	rig_run(&g, 4 * USEC_PER_HOUR);
+	CHECK_EQ(g.pods[1].resizes, 1);
+	rig_stop(&g);
+}
+
 int main(void)
 {
 	test_ratifies();
@@ -372,6 +405,8 @@ int main(void)
 	test_without_resize();
 	test_order();
 	test_odd_pods();
+	test_decrease(false);
+	test_decrease(true);
 	test_burst_of_warnings(RESOURCE_CPU, 900);
 	test_burst_of_warnings(RESOURCE_MEMORY, 512 * MIB);
 	test_steady_warnings(RESOURCE_CPU, 900);

@@ -32,6 +32,8 @@ static inline void rig_init(struct report_rig *g)
 	g->t = report_tuning_default;
 	/* The first lead of a growth as the next ones; test_report_ramp.c has the default. */
 	g->t.first_ahead_usec = g->t.ahead_usec;
+	/* Decreases at any time; test_report_window.c has the default. */
+	g->t.decrease_every_usec = 0;
 	g->now = 1000 * S;
 	g->f = (struct report_facts){
 		.generation = 1,

@@ -91,6 +91,7 @@ static void world_init(struct world *w, uint64_t seed)
 
 	rig_init(&w->g);
 	w->g.t = report_tuning_default;
+	w->g.t.decrease_every_usec = 0; /* or decreases would still wait in the end */
 	w->random = seed * 0x9e3779b97f4a7c15ULL | 1;
 	for (int i = 0; i < 8; i++)
 		rnd(w, 2);

@@ -835,12 +835,21 @@ static void note_room(struct pod_report *t, const struct report_decision *d, use
 	t->room_since = !d->short_of_room ? 0 : t->room_since != 0 ? t->room_since : now;
 }
 
+static bool any_lacks_room(const struct reporter *r)
+{
+	for (const struct pod_report *t = r->first; t != NULL; t = t->next)
+		if (reporter_infeasible_since(t) != 0)
+			return true;
+	return false;
+}
+
 /* To r->decision. */
 static void reporter_decide(struct pod_report *t, usec_t now)
 {
 	struct reporter *r = t->reporter;
 	struct report_decision *ret = &r->decision;
 
+	r->node.short_of_room = any_lacks_room(r);
 	report_decide(&r->tuning, &r->node, t->state, &r->view.facts, now, ret);
 	if (ret->moot)
 		report_cut_moot(t->state, now);

@@ -31,6 +31,7 @@ agent_sized()
 	  startupLeaseTime: ${LEASE:-4s}
 	  requestUpTime: ${LEASE:-4s}
 	  requestDownTime: ${LEASE:-8s}
+	  decreaseInterval: 0s
 	  upInterval: 4s
 	  smallInterval: 8s
 	  downInterval: 8s
