@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The pod's own limits: the sum of its containers' and what the kubelet had put on top (overhead,
- * an init container that needs more). "max" is never replaced by a number, and the limits are never
- * below those in the containers' cgroups. */
+ * an init container that needs more). One of spec.resources stays as it is. "max" is never replaced
+ * by a number, and the limits are never below those in the containers' cgroups. */
 #include "agent/apply/apply.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
@@ -81,8 +81,8 @@ static uint64_t wanted(const struct pod *p, enum resource r)
 	struct sum s = sum_of(p, r);
 	uint64_t value;
 
-	if (stands == LIMIT_MAX)
-		return LIMIT_MAX;
+	if (stands == LIMIT_MAX || p->spec->level_limit[r] != LIMIT_MAX)
+		return stands;
 	value = s.present;
 	if (original != LIMIT_MAX && s.original < original)
 		value = add_sat(value, original - s.original);
@@ -256,6 +256,11 @@ void pod_level_check(struct managed *m)
 		oom_lowered(c, m, u.limits.mem_max);
 	control_set_kernel(&m->control, &u.limits);
 	m->pod->concerned = true;
+	/* vscaled never writes the limit of spec.resources: it is its owner's, whatever it is. */
+	for (enum resource i = 0; i < RESOURCE_COUNT; i++)
+		if (m->pod->spec->level_limit[i] != LIMIT_MAX)
+			pod_level_adopt(m->pod, i, m->control.resource[i].original,
+					limit_amount(&u.limits, i));
 }
 
 void pod_level_adopt(struct pod *p, enum resource r, uint64_t from, uint64_t to)
@@ -277,6 +282,9 @@ static uint64_t memory_sum(const struct managed *m)
 {
 	const struct pod *p = m->pod;
 	uint64_t sum = 0;
+
+	if (pod_has_budget(p))
+		return m->control.kernel.mem_max;
 
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct managed *c = p->members[i].managed;

@@ -53,21 +53,22 @@ static void open_one(const struct above_table *t, struct above *a)
 /* Without memory: what it is in. */
 static uint32_t find_or_add(struct above_table *t, const char *path, size_t len, uint32_t in)
 {
-	uint32_t i = 0;
+	uint32_t i = 0, unused = 0; /* the root is in use */
 	struct above *grown;
 	char *copy;
 
-	while (i < t->count &&
-	       (strncmp(t->items[i].path, path, len) != 0 || t->items[i].path[len] != '\0'))
-		i++;
-	if (i < t->count)
-		return i;
-	grown = reallocarray(t->items, i + 1, sizeof *grown);
+	for (; i < t->count; i++)
+		if (t->items[i].path == NULL)
+			unused = i;
+		else if (strncmp(t->items[i].path, path, len) == 0 && t->items[i].path[len] == '\0')
+			return i;
+	grown = unused == 0 ? reallocarray(t->items, i + 1, sizeof *grown) : t->items;
 	copy = grown != NULL ? strndup(path, len) : NULL;
 	t->items = grown != NULL ? grown : t->items;
 	if (copy == NULL)
 		return in;
-	t->items[t->count++] = (struct above){
+	i = unused != 0 ? unused : t->count++;
+	t->items[i] = (struct above){
 		.path = copy,
 		.above = in,
 		.limit = LIMIT_MAX,
@@ -87,6 +88,16 @@ uint32_t above_find(struct above_table *t, const char *path)
 	return id;
 }
 
+void above_forget(struct above_table *t, const char *path)
+{
+	for (uint32_t i = 1; i < t->count; i++)
+		if (t->items[i].path != NULL && strcmp(t->items[i].path, path) == 0) {
+			free(STEAL(t->items[i].path));
+			cg_close(STEAL(t->items[i].cg));
+			t->items[i].limit = LIMIT_MAX;
+		}
+}
+
 struct above *above_read(struct above_table *t, uint32_t id, usec_t now, usec_t max_age)
 {
 	const uint32_t want = USAGE_MEM | USAGE_MEM_LIMIT;
@@ -94,7 +105,7 @@ struct above *above_read(struct above_table *t, uint32_t id, usec_t now, usec_t 
 	struct usage u = {0}, stat = {0};
 
 	a->limit = LIMIT_MAX;
-	if (a->cg == NULL)
+	if (a->cg == NULL && a->path != NULL)
 		open_one(t, a);
 	if (a->cg == NULL)
 		return a;

@@ -22,7 +22,7 @@ bool oom_seen_look(struct cg *cg, struct oom_seen *s, usec_t now);
 bool oom_seen_at(usec_t at, usec_t now);
 
 struct above {
-	char *path;        /* owned; "": the root of the tree */
+	char *path;        /* owned; "": the root of the tree; NULL: not in use */
 	struct cg *cg;     /* NULL: there is none now */
 	uint32_t above;    /* the one that it is in */
 	uint64_t limit;    /* memory.max as of the last read; LIMIT_MAX: none */
@@ -34,7 +34,8 @@ struct above {
 	struct oom_seen ooms;
 };
 
-/* The first is the root. Others are added as entries come, and stay: slices and folders. */
+/* The first is the root. Others are added as entries come, and stay: slices and folders; pods with
+ * a budget until above_forget(). */
 struct above_table {
 	int root;            /* descriptor */
 	struct above *items; /* owned */
@@ -44,6 +45,8 @@ struct above_table {
 void above_drop(struct above_table *t);
 /* The cgroup that the one at `path` is in. */
 uint32_t above_find(struct above_table *t, const char *path);
+/* The pod at `path` is gone. */
+void above_forget(struct above_table *t, const char *path);
 /* Reads its limit and use again, and memory.stat where that is older than max_age: it sums up all
  * cgroups below. */
 struct above *above_read(struct above_table *t, uint32_t id, usec_t now, usec_t max_age);

@@ -187,8 +187,10 @@ int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret
 		return r;
 	}
 	m->cgroup.attach_tried_at = 0;
+	/* A pod with a limit of its own bounds its containers; else that is their sum. */
 	m->cgroup.above =
-		above_find(&m->table->memory->above, m->pod != NULL ? m->pod->path : a->cgroup);
+		above_find(&m->table->memory->above,
+			   m->pod != NULL && !pod_has_budget(m->pod) ? m->pod->path : a->cgroup);
 	oom_seen_begin(m->cgroup.cg, &m->reported.ooms);
 	say_lacks(m->table, m->cgroup.cg);
 	reader_attach(m);

@@ -414,6 +414,8 @@ static const char *where(const struct managed *m)
 {
 	uint32_t above = m->control.denial.verdict.above;
 
+	if (above == m->cgroup.above && m->pod != NULL && pod_has_budget(m->pod))
+		return m->pod->level->name;
 	return above == 0 ? "the node" : m->table->memory->above.items[above].path;
 }
 

@@ -178,6 +178,52 @@ static bool read_node(struct node_memory *n)
 	return true;
 }
 
+/* What one container takes of the budget of its pod: its limit, or what it uses without one. */
+static uint64_t taken_of(const struct pod *p, size_t i)
+{
+	const struct pod_member *member = &p->members[i];
+	const struct control *c = member->managed != NULL ? &member->managed->control : NULL;
+	uint64_t limit = p->spec->containers[i].spec.limit[RESOURCE_MEMORY];
+
+	if (p->spec->containers[i].kind >= CONTAINER_INIT)
+		return 0;
+	if (c != NULL && c->started_at != 0 && c->resource[RESOURCE_MEMORY].managed)
+		return c->resource[RESOURCE_MEMORY].original;
+	if (limit != LIMIT_MAX)
+		return member->limit[RESOURCE_MEMORY];
+	return c != NULL ? mem_use(&c->last) : 0;
+}
+
+/* What is left of the budget to the limits that vscaled sets. 0: their owner has given out more
+ * than there is, so that only what is used bounds them. */
+static uint64_t budget_of(const struct pod *p, uint64_t limit)
+{
+	uint64_t all = 0, others = 0;
+
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct managed *m = p->members[i].managed;
+		uint64_t taken = taken_of(p, i);
+
+		all = add_sat(all, taken);
+		if (m == NULL || !m->control.resource[RESOURCE_MEMORY].managed)
+			others = add_sat(others, taken);
+	}
+	return all <= limit ? sub_sat(limit, others) : 0;
+}
+
+static void fill_budgets(struct node_memory *n)
+{
+	PODS_FOREACH (p, n->units->pods) {
+		struct managed *m = pod_has_budget(p) ? pod_next(p, NULL) : NULL;
+
+		while (m != NULL && m->cgroup.cg == NULL)
+			m = pod_next(p, m);
+		if (m != NULL)
+			n->groups[m->cgroup.above].budget =
+				budget_of(p, n->above.items[m->cgroup.above].limit);
+	}
+}
+
 static bool fill_groups(struct node_memory *n)
 {
 	if (n->group_count < n->above.count) {
@@ -201,6 +247,7 @@ static bool fill_groups(struct node_memory *n)
 		};
 	}
 	n->group_count = n->above.count;
+	fill_budgets(n);
 	return true;
 }
 

@@ -88,6 +88,7 @@ struct pod {
 	bool newcomers; /* folders are watched for their limits */
 	bool concerned; /* a limit of a container changed: its own has to be computed again */
 	bool adopting;  /* a resize by the owner is not adopted yet */
+	bool reshaped;  /* its limits in spec.resources came or went while it was sized */
 	bool observed;  /* without a mode, by kubernetes.observe */
 	bool awaits;    /* its namespace's annotations: until then nothing is decided */
 	bool recovers;  /* no mode, records lost: Off until its originals stand again */
@@ -165,6 +166,12 @@ bool pods_lost(const struct pods *pods);
 const char *pod_container_of(const struct managed *m);
 /* Its container of the spec; of a unit or pod level NULL. */
 const struct kube_container *pod_spec_of(const struct managed *m);
+
+/* Does its spec set the memory limit of its own cgroup? */
+static inline bool pod_has_budget(const struct pod *p)
+{
+	return p->spec->level_limit[RESOURCE_MEMORY] != LIMIT_MAX;
+}
 
 /* Records an Event for the pod, where there is an API server. */
 void __attribute__((format(printf, 4, 5))) pod_warn(const struct pod *p, const char *reason,

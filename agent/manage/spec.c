@@ -87,7 +87,7 @@ static bool is_external(const struct managed *m, const struct kube_container *c,
 static bool requests_external(const struct managed *m, const struct kube_container *c)
 {
 	return m->container.rule.controlled == CONTROLLED_LIMITS &&
-	       m->pod->spec->qos != QOS_GUARANTEED &&
+	       !kube_pod_class_of_containers(m->pod->spec, QOS_GUARANTEED) &&
 	       (differs(c->spec.request[RESOURCE_CPU], c->status.request[RESOURCE_CPU],
 			RESOURCE_CPU) ||
 		c->spec.request[RESOURCE_MEMORY] != c->status.request[RESOURCE_MEMORY]);
@@ -146,7 +146,7 @@ static bool qos_near(const struct managed *m, const struct kube_pod *s)
 					 (other->container.rule.rule.resources & (1u << r)),
 			};
 	}
-	return s->qos == QOS_BURSTABLE && pod_qos_near(parts, n);
+	return kube_pod_class_of_containers(s, QOS_BURSTABLE) && pod_qos_near(parts, n);
 }
 
 /* What vscaled raised along with the limit of a Guaranteed pod is no floor: the original is. */
@@ -154,8 +154,9 @@ static uint64_t request_of(const struct managed *m, const struct kube_container 
 {
 	uint64_t request = c->spec.request[r];
 
-	return m->pod->spec->qos == QOS_GUARANTEED ? persist_original_request(m, r, request)
-						   : request;
+	return kube_pod_class_of_containers(m->pod->spec, QOS_GUARANTEED)
+		       ? persist_original_request(m, r, request)
+		       : request;
 }
 
 void pod_set_bounds(struct managed *m)
@@ -166,7 +167,7 @@ void pod_set_bounds(struct managed *m)
 
 	if (c == NULL)
 		return;
-	b.guaranteed = s->qos == QOS_GUARANTEED;
+	b.guaranteed = kube_pod_class_of_containers(s, QOS_GUARANTEED);
 	b.qos_near = qos_near(m, s);
 	b.requests_move = m->container.rule.controlled == CONTROLLED_REQUESTS_AND_LIMITS;
 	b.limits_stay = m->container.rule.controlled == CONTROLLED_REQUESTS;
@@ -187,11 +188,15 @@ void pod_set_bounds(struct managed *m)
 	    cg_count_threads(m->cgroup.cg, &b.threads) < 0)
 		b.threads = 0;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		uint64_t budget = s->level_limit[r];
+
 		b.resource[r].request = request_of(m, c, r);
+		b.resource[r].budget = budget != LIMIT_MAX ? budget : 0;
 		b.resource[r].accepted = kube_pod_limit_held(s, c, r);
 	}
 	b.resource[RESOURCE_CPU].admin = m->config->kubernetes.cpu_milli;
 	b.resource[RESOURCE_MEMORY].admin = m->config->kubernetes.mem_bytes;
+	b.pod_requests = s->pod_resources;
 	if (m->pod->pods->hooks.bounds != NULL)
 		m->pod->pods->hooks.bounds(m->pod, c, &b);
 	control_set_pod(&m->control, &b);

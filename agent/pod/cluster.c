@@ -478,7 +478,9 @@ void cluster_report_view(const struct pod *p, struct report_view *ret)
 	ahead = reporter_ahead(c->reporter, pod, !cluster_node_decreases(c), c->wake->now);
 	ret->state = states[reporter_block(p->report)];
 	if (ret->state != REPORT_VIEW_NONE)
-		ret->detail = report_block_name(reporter_block(p->report));
+		ret->detail = cluster_resizes(c, pod)
+				      ? report_block_name(reporter_block(p->report))
+				      : "no pod with spec.resources can be resized before 1.36";
 	/* The spec may have all that it can have: shows the refusal that bounds it. */
 	if (refusal != NULL &&
 	    (ret->state == REPORT_VIEW_NONE || ret->state == REPORT_VIEW_REFUSED ||

@@ -123,6 +123,8 @@ void cluster_node_tick(struct cluster *c);
 const struct kube_node *cluster_node_of(const struct cluster *c);
 /* May its kubelet be sent lower memory limits? Not while its release is not known. */
 bool cluster_node_decreases(const struct cluster *c);
+/* Can limits of the pod's containers be changed through pods/resize? Not known: no. */
+bool cluster_resizes(const struct cluster *c, const struct kube_pod *pod);
 
 /* Requests LimitRanges that are unknown or old. */
 void cluster_ranges_tick(struct cluster *c);

@@ -610,17 +610,34 @@ static const struct {
 	unsigned minor, patch;
 } faulty_before[] = {{34, UINT_MAX}, {35, UINT_MAX}, {36, 3}, {37, UINT_MAX}};
 
+static bool node_version(const struct cluster *c, unsigned *ret_minor, unsigned *ret_patch)
+{
+	return c->node_list.read &&
+	       sscanf(c->node_object.kubelet_version, "v1.%u.%u", ret_minor, ret_patch) == 2;
+}
+
 bool cluster_node_decreases(const struct cluster *c)
 {
 	unsigned minor, patch;
 
-	if (!c->node_list.read ||
-	    sscanf(c->node_object.kubelet_version, "v1.%u.%u", &minor, &patch) != 2)
+	if (!node_version(c, &minor, &patch))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(faulty_before); i++)
 		if (minor == faulty_before[i].minor)
 			return patch >= faulty_before[i].patch;
 	return true;
+}
+
+/* InPlacePodLevelResourcesVerticalScaling is on from then on. Before, the API server, which is not
+ * older than its kubelets, refuses every resize of such a pod. */
+#define POD_RESIZE_MINOR 36
+
+bool cluster_resizes(const struct cluster *c, const struct kube_pod *pod)
+{
+	unsigned minor, patch;
+
+	return !pod->pod_resources ||
+	       (node_version(c, &minor, &patch) && minor >= POD_RESIZE_MINOR);
 }
 
 void cluster_lists_free(struct cluster *c)

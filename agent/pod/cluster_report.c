@@ -96,7 +96,7 @@ static bool limit_stays(const struct managed *m, enum resource r)
 /* After an external change, requests are restored only where vscaled changed them. */
 static uint64_t request_back(const struct managed *m, enum resource r, bool all, uint64_t spec)
 {
-	bool ours = all || m->pod->spec->qos == QOS_GUARANTEED ||
+	bool ours = all || kube_pod_class_of_containers(m->pod->spec, QOS_GUARANTEED) ||
 		    m->container.rule.controlled != CONTROLLED_LIMITS;
 
 	return ours ? persist_original_request(m, r, spec) : spec;
@@ -204,8 +204,9 @@ static enum controlled_values controlled_now(const struct managed *m)
 {
 	const struct pod_bounds *b = &m->control.pod;
 
-	return b->guaranteed && b->requests_stay != 0 ? CONTROLLED_LIMITS
-						      : m->container.rule.controlled;
+	return b->pod_requests || (b->guaranteed && b->requests_stay != 0)
+		       ? CONTROLLED_LIMITS
+		       : m->container.rule.controlled;
 }
 
 /* all: vscaled wrote the whole spec. */
@@ -389,6 +390,7 @@ int cluster_facts(void *ctx, struct pod *p, struct reporter_view *ret)
 		ret->facts.pending_usec = c->wake->now_real - p->spec->pending_real;
 	ret->facts.room_counted = true;
 	ret->facts.room_unknown = cluster_node_of(c) == NULL;
+	ret->facts.not_resized = !cluster_resizes(c, p->spec);
 	ret->facts.no_decrease = !cluster_node_decreases(c);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		ret->facts.room[r] = cluster_room_left(c, p, r);
@@ -632,8 +634,8 @@ static void hook_warn(const struct pod *p, const char *reason, const char *actio
 static bool ratifies(const struct cluster *c, const struct pod *p,
 		     const struct namespace_entry *range)
 {
-	return !p->spec->deleting && c->watch != NULL && kube_watch_state(c->watch)->healthy &&
-	       range != NULL && range->list.known &&
+	return !p->spec->deleting && cluster_resizes(c, p->spec) && c->watch != NULL &&
+	       kube_watch_state(c->watch)->healthy && range != NULL && range->list.known &&
 	       reporter_ratifies(c->reporter, p->report, c->wake->now);
 }
 

@@ -29,6 +29,17 @@ static bool too_many(const struct kube_pod *s)
 	       s->containers[REPORT_CONTAINERS_MAX].kind != CONTAINER_EPHEMERAL;
 }
 
+/* A container may have more than the whole pod: no API server takes that. */
+static bool over_budget(const struct kube_pod *s)
+{
+	for (size_t i = 0; i < s->container_count; i++)
+		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+			if (s->containers[i].spec.limit[r] != LIMIT_MAX &&
+			    s->containers[i].spec.limit[r] > s->level_limit[r])
+				return true;
+	return false;
+}
+
 enum state_reason pod_excluded(const struct host *host, const struct kube_pod *s, bool opted_in)
 {
 	const struct {
@@ -38,8 +49,8 @@ enum state_reason pod_excluded(const struct host *host, const struct kube_pod *s
 		{!opted_in, STATE_NOT_OPTED_IN}, {host->unsupported != NULL, STATE_UNSUPPORTED},
 		{is_us(host, s), STATE_SELF},    {finished(s), STATE_FINISHED},
 		{s->mirror, STATE_MIRROR},       {s->windows, STATE_WINDOWS},
-		{s->vpa, STATE_VPA_ANNOTATIONS}, {s->pod_resources, STATE_POD_RESOURCES},
-		{s->claims, STATE_CLAIMS},       {too_many(s), STATE_CONTAINERS},
+		{s->vpa, STATE_VPA_ANNOTATIONS}, {s->claims, STATE_CLAIMS},
+		{too_many(s), STATE_CONTAINERS}, {over_budget(s), STATE_POD_BUDGET},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -113,6 +124,15 @@ static void not_ours(struct pod *p, size_t i, enum state_reason why)
 		 (was_ours && member->managed->record != NULL))
 		/* Sized before it had to be left alone, or until now. */
 		lifecycle_release(member->managed, why);
+}
+
+/* Without a limit of its own it has the pod's in its cgroup, which stays. */
+static void keep_pods(const struct kube_pod *s, const struct kube_container *c,
+		      struct container_rule *rule)
+{
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (s->pod_resources && c->spec.limit[r] == LIMIT_MAX)
+			rule->rule.resources &= ~(1u << r);
 }
 
 static void ours(struct pod *p, size_t i, const struct container_rule *rule)
@@ -237,6 +257,8 @@ void pod_apply_rules(struct pod *p)
 	p->recovers &= !annotation_opted_in(&input);
 	p->leaving = !p->observed && !p->recovers && !annotation_opted_in(&input);
 	p->why = pod_excluded(p->pods->host, s, !p->leaving);
+	if (p->why == STATE_SIZING && p->reshaped)
+		p->why = STATE_POD_RESOURCES;
 	for (size_t i = 0; i < s->container_count; i++)
 		memcpy(p->members[i].limit, s->containers[i].spec.limit,
 		       sizeof p->members[i].limit);
@@ -273,6 +295,7 @@ void pod_apply_rules(struct pod *p)
 		}
 		if (r == -EINVAL)
 			freeze(p, i, &rule);
+		keep_pods(s, c, &rule);
 		pod_rollout_apply(p, &rule);
 		ours(p, i, &rule);
 	}

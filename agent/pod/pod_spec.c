@@ -80,7 +80,7 @@ static void adopt(struct managed *m, enum resource r, uint64_t value)
 	persist_adopted(m, r);
 	/* The request of a Guaranteed pod is its limit: the owner has set both. The spec may
 	 * already hold a limit with vscaled's headroom. */
-	if (m->pod->spec->qos == QOS_GUARANTEED)
+	if (kube_pod_class_of_containers(m->pod->spec, QOS_GUARANTEED))
 		persist_adopted_request(m, r, value);
 	pod_set_bounds(m);
 }

@@ -7,6 +7,7 @@
 #include "agent/journal/event.h"
 #include "agent/kube/report/reporter.h"
 #include "agent/manage/managed.h"
+#include "agent/manage/node_memory.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/manage/reader.h"
@@ -206,6 +207,8 @@ static void pod_clear(struct pod *p)
 	assert(p->report == NULL);
 	kube_pod_free(p->spec);
 	free(p->members);
+	if (p->path != NULL)
+		above_forget(&p->pods->units->memory->above, p->path);
 	free(p->path);
 	free(p->error);
 	*p = kept;
@@ -336,6 +339,11 @@ static bool pod_enters(const struct pods *pods, const struct kube_pod *spec, boo
 		(!pod_originals_lost(pods, spec) || pod_recoverable(spec)));
 }
 
+static bool has_level_limit(const struct kube_pod *s, enum resource r)
+{
+	return s->level_limit[r] != LIMIT_MAX;
+}
+
 void pods_put(struct pods *pods, struct kube_pod *spec)
 {
 	const struct annotation_input input = pod_annotations(pods, spec);
@@ -358,6 +366,10 @@ void pods_put(struct pods *pods, struct kube_pod *spec)
 		kube_pod_free(spec);
 		return;
 	}
+	p->reshaped |=
+		old != NULL && persist_has_pod(pods->records, spec->uid) &&
+		(has_level_limit(old, RESOURCE_CPU) != has_level_limit(spec, RESOURCE_CPU) ||
+		 has_level_limit(old, RESOURCE_MEMORY) != has_level_limit(spec, RESOURCE_MEMORY));
 	p->observed |= observed;
 	first = old == NULL || p->awaits;
 	p->awaits = pods->namespaces_awaited && !(asked && pods->namespaces_late);

@@ -517,6 +517,8 @@ static const char *request_stays(const struct pod_bounds *b, enum resource r,
 	bool autoscaled = b->requests_stay & (1u << r);
 	bool swaps = b->swaps && r == RESOURCE_MEMORY;
 
+	if (b->pod_requests)
+		return "the pod has resources of its own, whose requests count";
 	if ((autoscaled || swaps || unknown) && report->autoscaler[r] != NULL)
 		return report->autoscaler[r];
 	if (autoscaled)

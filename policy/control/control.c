@@ -150,6 +150,9 @@ enum blocked_reason control_blocked(const struct control *c, enum resource r)
 {
 	const struct control_resource *res = &c->resource[r];
 
+	/* It has the pod's, which is not its own. */
+	if (c->pod.resource[r].budget != 0 && c->pod.resource[r].accepted == LIMIT_MAX)
+		return BLOCKED_NO_LIMIT;
 	if (!(c->rule.resources & (1u << r)))
 		return BLOCKED_NOT_CONTROLLED;
 	if (!res->managed)

@@ -40,7 +40,8 @@ static uint64_t heap_bound(const struct control *c)
 /* A HorizontalPodAutoscaler depends on it, or may do so; or the kubelet takes no other. */
 static bool request_stays(const struct control *c, enum resource r)
 {
-	return (c->pod.swaps && r == RESOURCE_MEMORY) || (c->pod.requests_stay & (1u << r)) != 0 ||
+	return c->pod.pod_requests || (c->pod.swaps && r == RESOURCE_MEMORY) ||
+	       (c->pod.requests_stay & (1u << r)) != 0 ||
 	       (c->pod.requests_unknown && !c->pod.guaranteed);
 }
 
@@ -67,6 +68,7 @@ static void fill_pod(const struct control *c, enum resource r, struct bounds *b)
 	/* The request stays where it is when the limit moves. */
 	bool fixed = p->request != 0 && (!c->pod.requests_move || request_stays(c, r));
 
+	b->value[BOUND_BUDGET] = p->budget;
 	b->value[BOUND_HEAP] = r == RESOURCE_MEMORY ? heap_bound(c) : 0;
 	/* Without a target the request has nowhere to go yet. */
 	if (p->request != 0 && p->ratio_permille != 0 &&

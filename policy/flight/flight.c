@@ -51,7 +51,7 @@ static const struct {
 	ONE_OF(rule.mode, MODE_COUNT), ONE_OF(rule.goal, GOAL_COUNT), ONE_OF(pod.heap.runtime, HEAP_RUNTIME_COUNT), ONE_OF(boost.phase, BOOST_PHASE_COUNT),
 	ONE_OF(boost_now.phase, BOOST_PHASE_COUNT), ONE_OF(mem.trial.phase, MEM_PHASE_COUNT), BOOL(rule.scale_down), BOOL(rule.freeze),
 	BOOL(pod.guaranteed), BOOL(pod.qos_near), BOOL(pod.requests_move), BOOL(pod.limits_stay), BOOL(pod.not_ready), BOOL(pod.swaps),
-	BOOL(pod.ranges_unknown), BOOL(pod.requests_unknown), BOOL(pod.growth_held), BOOL(paused), BOOL(initial_done), BOOL(life.probed),
+	BOOL(pod.ranges_unknown), BOOL(pod.requests_unknown), BOOL(pod.pod_requests), BOOL(pod.growth_held), BOOL(paused), BOOL(initial_done), BOOL(life.probed),
 	BOOL(startup.probed), BOOL(boost.written), BOOL(boost_now.write), BOOL(cpu.evidence.late), BOOL(cpu.evidence.absent), BOOL(cpu.period.echo), BOOL(cpu.trial.active), BOOL(mem.brake.passed),
 	BOOL(mem.trial.high_lowered), BOOL(grant_ended), BOOL(denied.ahead), BOOL(freed.ahead), BOOL(asked.ahead), BOOL(denial.verdict.kubelet),
 	BOOL(lowered.pod), BOOL(kill.pod), BOOL(kill.applied), BOOL(prior_new), BOOL(prior_known), BOOL(rates_fresh), BOOL(cpu_counted),

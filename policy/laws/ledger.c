@@ -34,6 +34,12 @@ static uint64_t demand(const struct ledger *l, const struct ledger_entry *e)
 	return cost(l, e, MAX(e->denied, e->projected));
 }
 
+/* One that the ledger counts: else it may use what its pod has. */
+static bool has_limit(const struct ledger_entry *e)
+{
+	return e->limit != LIMIT_MAX && e->original != LIMIT_MAX;
+}
+
 /* sign: 1, or -1 to take it out again. */
 static void add_entry(struct ledger *l, const struct ledger_entry *e, int sign)
 {
@@ -45,6 +51,8 @@ static void add_entry(struct ledger *l, const struct ledger_entry *e, int sign)
 	l->pods_demand += e->pod ? asks : 0;
 	for (uint32_t g = e->above; g != 0; g = l->node.groups[g].above)
 		l->node.groups[g].outstanding += unused;
+	if (e->above != 0 && has_limit(e))
+		l->node.groups[e->above].limits += MIN(e->limit, l->node.total) * (uint64_t)sign;
 }
 
 void ledger_begin(struct ledger *l, const struct ledger_node *node, struct ledger_entry *entries,
@@ -134,6 +142,26 @@ static uint64_t room_above(const struct ledger *l, const struct ledger_entry *e,
 	return least;
 }
 
+/* The highest limit that the budget of its pod leaves to it, beside what entries before it wait
+ * for; LIMIT_MAX: none binds. */
+static uint64_t budget_most(const struct ledger *l, const struct ledger_entry *e)
+{
+	const struct ledger_group *g = e->above != 0 ? &l->node.groups[e->above] : NULL;
+	uint64_t kept = 0;
+
+	if (g == NULL || g->budget == 0 || !has_limit(e))
+		return LIMIT_MAX;
+	for (uint32_t i = 0; i < l->count; i++) {
+		const struct ledger_entry *o = &l->entries[i];
+		uint64_t waits = MAX(o->withheld, o->projected);
+
+		if (o != e && o->above == e->above && o->needs && ledger_before(o, e))
+			kept = add_sat(kept, sub_sat(waits, o->limit));
+	}
+	return round_down(add_sat(e->limit, sub_sat(g->budget, add_sat(g->limits, kept))),
+			  l->node.page_bytes);
+}
+
 /* What entries that come first wait for, and the first of them. */
 struct kept {
 	uint64_t bytes;
@@ -215,6 +243,8 @@ static uint64_t ledger_decide(const struct ledger *l, uint32_t entry, uint64_t d
 	*ret_kept = kept_none;
 	if (desired == LIMIT_MAX && e->original != LIMIT_MAX)
 		desired--; /* LIMIT_MAX costs nothing, as it is never granted */
+	if (desired > e->limit)
+		desired = MIN(desired, MAX(e->limit, budget_most(l, e)));
 	/* It needs no grant, or fits beside all that others wait for. */
 	if (cost(l, e, desired) <= room_beside(l, e, l->demand_total, l->pods_demand))
 		return desired;
@@ -288,6 +318,17 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t desired,
 			.kept_for = LEDGER_NO_ENTRY,
 			.holder = LEDGER_NO_ENTRY,
 		};
+	else if (v.allowed < desired && v.allowed == MAX(e->limit, budget_most(l, e)))
+		v = (struct ledger_verdict){
+			.desired = desired,
+			.allowed = allowed,
+			.above = e->above,
+			.available = l->node.groups[e->above].budget,
+			.outstanding = l->node.groups[e->above].limits,
+			.room = sub_sat(allowed, e->limit),
+			.kept_for = LEDGER_NO_ENTRY,
+			.holder = LEDGER_NO_ENTRY,
+		};
 	else if (v.allowed < desired)
 		find_holder(l, entry, by_pods, &v);
 	*ret = v;
@@ -299,7 +340,8 @@ uint64_t ledger_grant(struct ledger *l, uint32_t entry, uint64_t desired)
 	struct ledger_entry *e = &l->entries[entry];
 	uint32_t group;
 	/* For what a limit above does not leave, only those in it need to give something back. */
-	uint64_t waits = limit_with(l, e, room_above(l, e, &group), desired);
+	uint64_t waits = limit_with(l, e, room_above(l, e, &group),
+				    MIN(desired, MAX(e->limit, budget_most(l, e))));
 
 	add_entry(l, e, -1);
 	e->denied = allowed < waits ? waits : 0;
@@ -338,10 +380,36 @@ static bool takes_part(const struct ledger *l, const struct wanted *w, const str
 	return w->group != 0 ? g == w->group : !w->pods || e->pod;
 }
 
+/* In a budget every limit counts. group 0: the node. */
+static bool counts_all(const struct ledger *l, uint32_t group, const struct ledger_entry *e)
+{
+	return group != 0 && l->node.groups[group].budget != 0 && has_limit(e);
+}
+
+static uint64_t cost_in(const struct ledger *l, uint32_t group, const struct ledger_entry *e,
+			uint64_t limit)
+{
+	return counts_all(l, group, e) ? sub_sat(limit, e->limit) : cost(l, e, limit);
+}
+
+/* room_above(), or what a budget leaves where that is less. */
+static uint64_t room_in(const struct ledger *l, const struct ledger_entry *e, uint32_t *ret)
+{
+	uint64_t bytes = room_above(l, e, ret);
+	const struct ledger_group *g = e->above != 0 ? &l->node.groups[e->above] : NULL;
+
+	if (g == NULL || g->budget == 0 || sub_sat(g->budget, g->limits) > bytes)
+		return bytes;
+	*ret = e->above;
+	return sub_sat(g->budget, g->limits);
+}
+
 static uint64_t cost_denied(const struct ledger *l, const struct wanted *w,
 			    const struct ledger_entry *e)
 {
-	return takes_part(l, w, e) ? cost(l, e, w->group != 0 ? e->withheld : e->denied) : 0;
+	if (!takes_part(l, w, e))
+		return 0;
+	return w->group != 0 ? cost_in(l, w->group, e, e->withheld) : cost(l, e, e->denied);
 }
 
 /* kept_from(), of what w asks for. */
@@ -463,7 +531,7 @@ uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t 
 
 		if (l->entries[i].withheld == 0)
 			continue;
-		have = room_above(l, &l->entries[i], &group);
+		have = room_in(l, &l->entries[i], &group);
 		w = ledger_wanted(l, (struct wanted){.group = group});
 	}
 	if (w.all <= have)
@@ -481,7 +549,8 @@ uint32_t ledger_cancel(const struct ledger *l, struct ledger_ask *ret, uint32_t 
 		/* Its limit a moment after it was asked. */
 		to = MAX(to, e->charged);
 		to = MIN(to, e->limit);
-		have += outstanding(l, e) - outstanding_at(l, e, to);
+		have += counts_all(l, w.group, e) ? e->limit - to
+						  : outstanding(l, e) - outstanding_at(l, e, to);
 	}
 	return asked;
 }

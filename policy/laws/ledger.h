@@ -11,7 +11,9 @@
  * for. What it does not get is stored as denied.
  *  - Cancel: while something is denied, entries with unused grants are asked to shrink, the lowest
  * rank first.
- *  - A group is a cgroup above with a limit of its own: it bounds a grant as the node does.
+ *  - A group is a cgroup above with a limit of its own: it bounds a grant as the node does. One
+ * with a budget also bounds a limit that returns to its original: another entry may have that
+ * memory.
  *  - Use is unreclaimable memory: MemAvailable still counts page cache as free, so counting it as
  * use would release a grant although no memory had been taken.
  *  - One byte above its original, all that a container does not use is outstanding.
@@ -34,6 +36,8 @@
 struct ledger_group {
 	uint64_t available;   /* below its limit; LIMIT_MAX: it has none */
 	uint64_t outstanding; /* of the entries in it */
+	uint64_t budget;      /* of the pod that it is: its limits add up to no more; 0: no bound */
+	uint64_t limits;      /* of the entries right in it, originals too */
 	uint32_t above;       /* index of the group that it is in; 0: none */
 };
 

@@ -31,6 +31,7 @@ struct pod_resource_bounds {
 	struct range admin;     /* of the configuration; overrides what the pod's owner set */
 	struct range namespace; /* LimitRange: of the container, and its share of the pod's */
 	struct range container_range; /* LimitRange, type Container: of requests, too */
+	uint64_t budget;              /* the limit of the pod's own cgroup, set by its spec */
 	uint64_t ratio_permille;      /* LimitRange: limit / request at most */
 	uint64_t refused;             /* the API server took no more than this ... */
 	usec_t refused_until;         /* ... and that counts until then (boottime) */
@@ -44,6 +45,7 @@ struct pod_bounds {
 	bool not_ready;        /* nothing shrinks */
 	bool swaps;            /* the kubelet takes no other request of memory */
 	bool ranges_unknown;   /* LimitRanges were not read yet */
+	bool pod_requests;     /* the pod has resources of its own: its containers' requests stay */
 	bool requests_unknown; /* that is not known yet: requests of Burstable pods wait */
 	uint8_t qos; /* second key after priority: 0 Guaranteed or a unit, 1 Burstable, 2 BestEffort
 		      */

@@ -132,7 +132,8 @@ struct report_facts {
 	bool guaranteed;              /* limit = request, always */
 	bool active;                  /* mode Auto or Initial, running, not deleting, not paused */
 	bool restoring;               /* the originals go back into the spec */
-	bool offered;                 /* pods/resize exists */
+	bool not_resized;             /* its spec.resources keep the server from it */
+	bool offered;                 /* pods/resize exists, and it may be resized */
 	usec_t forbidden_until; /* the right to it is missing (RBAC), and asked for again then */
 	bool adopting;          /* its owner has resized it, and the new value is not adopted yet */
 	bool room_counted;      /* room[] bounds what is sent */

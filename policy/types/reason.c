@@ -46,9 +46,9 @@ const char *bound_text(enum bound b)
 
 /* Which rows are ceilings; the others are floors. */
 static const bool is_upper[BOUND_QUANTUM] = {
-	[BOUND_USER_MAX] = true,    [BOUND_ADMIN_MAX] = true, [BOUND_RANGE_MAX] = true,
-	[BOUND_RANGE_RATIO] = true, [BOUND_CEILING] = true,   [BOUND_REFUSED] = true,
-	[BOUND_UNRATIFIED] = true,  [BOUND_LEDGER] = true,
+	[BOUND_USER_MAX] = true,    [BOUND_ADMIN_MAX] = true,  [BOUND_RANGE_MAX] = true,
+	[BOUND_RANGE_RATIO] = true, [BOUND_CEILING] = true,    [BOUND_REFUSED] = true,
+	[BOUND_BUDGET] = true,      [BOUND_UNRATIFIED] = true, [BOUND_LEDGER] = true,
 };
 
 void bound_trace_add(struct bound_trace *t, enum bound bound, uint64_t before, uint64_t after)

@@ -75,6 +75,7 @@ enum blocked_reason { BLOCKED_REASONS(ENUM_OF) BLOCKED_COUNT };
 	X(BOUND_REQUEST,     "request", "the request") \
 	X(BOUND_QOS,         "qos", "the pod's QoS class") \
 	X(BOUND_CEILING,     "ceiling", "the ceiling") \
+	X(BOUND_BUDGET,      "budget", "the pod's own limit") \
 	X(BOUND_REFUSED,     "refused", "what the API server allows after a refusal") /* for a time */ \
 	X(BOUND_UNRATIFIED,  "unratified", "the bound of growth that the API server cannot accept") \
 	X(BOUND_LEDGER,      "ledger", "what the node can grant") \
@@ -100,9 +101,9 @@ const char *bound_text(enum bound b);
 
 /* The bounds of a limit, in their order (docs/control-laws.md):
  * heap, user min, user max, the administrator's min and max, LimitRange min, max and ratio,
- * request, QoS, ceiling, refusal, unratified growth, ledger, quantum, then every bound checked
- * again on the rounded value. A desired value rounds up, a ceiling rounds down. Where two bounds
- * contradict each other, the later one wins. */
+ * request, QoS, ceiling, the pod's own limit, refusal, unratified growth, ledger, quantum, then
+ * every bound checked again on the rounded value. A desired value rounds up, a ceiling rounds down.
+ * Where two bounds contradict each other, the later one wins. */
 
 /* Upper bounds: 0 = not set. Lower bounds: 0 = not set. Millicores or bytes. */
 struct bounds {
@@ -208,8 +209,11 @@ enum unit_state {
 	  "a VerticalPodAutoscaler sizes it: see its annotations vpa...", "use one of the two", false) \
 	X(STATE_VPA, "vpa", UNIT_UNMANAGED, "a VerticalPodAutoscaler sizes it: one targets its workload", \
 	  "use one of the two", false) \
-	X(STATE_POD_RESOURCES, "pod-resources", UNIT_UNMANAGED, "its resources are set for the pod as a whole", \
-	  NULL, false) \
+	X(STATE_POD_BUDGET, "pod-budget", UNIT_UNMANAGED, \
+	  "its pod has a lower limit in spec.resources than one of its containers", \
+	  "raise the limit of the pod, or lower the container's", false) \
+	X(STATE_POD_RESOURCES, "pod-resources", UNIT_UNMANAGED, \
+	  "its pod's spec.resources came or went while it was sized", "replace the pod", false) \
 	X(STATE_CLAIMS, "claims", UNIT_UNMANAGED, \
 	  "it gets CPU or memory by ResourceClaims, beside its limits", NULL, false) \
 	X(STATE_CONTAINERS, "containers", UNIT_UNMANAGED, "its pod has more than 64 containers", NULL, false) \

@@ -79,11 +79,14 @@ struct rig_pod {
 	const char *phase;
 	const char *qos_class; /* of the path: "", "burstable" */
 	enum qos_class qos;
-	bool deleting, mirror, windows, once, pod_resources, claims, vpa, started_long_ago;
+	bool deleting, mirror, windows, once, claims, vpa, started_long_ago;
 	bool resize_ours;  /* managedFields name vscaled for the resize */
 	usec_t ready_real; /* since when all containers are ready; 0: they are not */
 	uint64_t generation;
 	int32_t priority;
+	/* spec.resources.limits; 0: none. Containers without a limit have these in their cgroups.
+	 */
+	uint64_t budget[RESOURCE_COUNT];
 	struct rig_unit *level;
 	struct rig_container container[RIG_CONTAINERS_MAX];
 	size_t count;

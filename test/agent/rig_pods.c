@@ -81,7 +81,12 @@ static void set_props(const struct rig *r, struct rig_unit *u, uint64_t milli, u
 	u->props.mem_max = bytes;
 }
 
-/* The kubelet's rule: a pod has a limit where every container has one. */
+static uint64_t budget_of(const struct rig_pod *p, enum resource r)
+{
+	return p->budget[r] != 0 ? p->budget[r] : LIMIT_MAX;
+}
+
+/* The kubelet's rule: a pod has a limit where every container has one, or spec.resources has it. */
 static void level_props(const struct rig *r, struct rig_pod *p)
 {
 	uint64_t sum[RESOURCE_COUNT] = {0};
@@ -92,6 +97,9 @@ static void level_props(const struct rig *r, struct rig_pod *p)
 
 			sum[k] = v == LIMIT_MAX || sum[k] == LIMIT_MAX ? LIMIT_MAX : sum[k] + v;
 		}
+	for (enum resource k = 0; k < 2; k++)
+		if (p->budget[k] != 0)
+			sum[k] = p->budget[k];
 	set_props(r, p->level, sum[RESOURCE_CPU] == 0 ? LIMIT_MAX : sum[RESOURCE_CPU],
 		  sum[RESOURCE_MEMORY] == 0 ? LIMIT_MAX : sum[RESOURCE_MEMORY]);
 }
@@ -138,7 +146,13 @@ static void set_container(struct rig *r, const struct rig_pod *p, struct rig_con
 		p->driver == DRIVER_SYSTEMD ? u->props.mem_high : rig_bytes(r, u, "memory.high");
 	char text[32];
 
-	set_props(r, u, c->spec.limit[RESOURCE_CPU], limit);
+	/* getMemoryLimit() of the kubelet: without one it is the pod's. */
+	if (limit == LIMIT_MAX)
+		limit = budget_of(p, RESOURCE_MEMORY);
+	set_props(r, u,
+		  c->spec.limit[RESOURCE_CPU] != LIMIT_MAX ? c->spec.limit[RESOURCE_CPU]
+							   : budget_of(p, RESOURCE_CPU),
+		  limit);
 	u->props.mem_high = r->memory_qos == RIG_QOS_OFF ? UINT64_MAX : high;
 	if (r->memory_qos == RIG_QOS_FACTOR && request < limit && limit != LIMIT_MAX) {
 		high = request + (uint64_t)((double)(limit - request) * r->qos_permille / 1000);
@@ -270,7 +284,8 @@ struct kube_pod *rig_pod_spec(const struct rig *r, const struct rig_pod *p)
 		.mirror = p->mirror,
 		.windows = p->windows,
 		.once = p->once,
-		.pod_resources = p->pod_resources,
+		.pod_resources = p->budget[0] + p->budget[1] != 0,
+		.level_limit = {budget_of(p, 0), budget_of(p, 1)},
 		.claims = p->claims,
 		.vpa = p->vpa,
 		.resize_ours = p->resize_ours,
@@ -333,9 +348,11 @@ void rig_pods_turn(struct rig *r)
 			if (!u->running)
 				continue;
 			use += u->anon_bytes;
-			if (rig_cpu_milli(r, u) != LIMIT_MAX)
+			/* Of spec.resources containers may have more, one by one. */
+			if (rig_cpu_milli(r, u) != LIMIT_MAX && p->budget[RESOURCE_CPU] == 0)
 				milli += rig_cpu_milli(r, u);
-			if (rig_bytes(r, u, "memory.max") != LIMIT_MAX)
+			if (p->container[i].spec.limit[RESOURCE_MEMORY] != LIMIT_MAX &&
+			    rig_bytes(r, u, "memory.max") != LIMIT_MAX)
 				bytes += rig_bytes(r, u, "memory.max");
 		}
 		p->level->anon_bytes = use;

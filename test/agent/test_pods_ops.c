@@ -61,8 +61,8 @@ static void test_left_out_and_reported(void)
 	struct rig r;
 	struct rig_pod *p = pods_begin(&r, DRIVER_SYSTEMD, "");
 	struct listing l;
-	bool *flags[] = {&p->mirror, &p->windows, &p->pod_resources, &p->claims, &p->vpa};
-	const char *const words[] = {"static", "Windows", "as a whole", "ResourceClaims",
+	bool *flags[] = {&p->mirror, &p->windows, &p->claims, &p->vpa};
+	const char *const words[] = {"static", "Windows", "ResourceClaims",
 				     "VerticalPodAutoscaler"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {

@@ -466,3 +466,64 @@ TEST(groups)
 	ledger_weigh(&w.l, 1, GIB, &v);
 	CHECK_EQ(v.above, 0);
 }
+
+/* The limits of a pod with a budget add up to no more: also one that returns to its original, which
+ * takes nothing of the node. */
+TEST(budget)
+{
+	struct ledger_group groups[] = {{0}, {.available = LIMIT_MAX, .budget = 400 * MIB}};
+	struct world w = world(4000);
+	struct ledger_verdict v;
+
+	w.node.groups = groups;
+	add(&w, 200, 100, 90)->above = 1; /* it has given half of its original back ... */
+	add(&w, 100, 250, 40)->above = 1; /* ... which another one was granted */
+	add(&w, 100, 100, 100);
+	w.e[2].original = w.e[2].limit = LIMIT_MAX; /* it has no limit of its own */
+	w.e[2].above = 1;
+	begin(&w);
+	CHECK_EQ(groups[1].limits, 350 * MIB);
+	CHECK_EQ(most(&w, 0), 150);
+	CHECK_EQ(grant(&w, 0, 200), 150);
+	CHECK_EQ(w.e[0].denied, 0);
+	CHECK_EQ(w.e[0].withheld, 200 * MIB);
+	CHECK_EQ(groups[1].limits, 400 * MIB);
+	CHECK_EQ(most(&w, 1), 250);
+	/* A limit that stands is not taken back. */
+	groups[1].budget = 300 * MIB;
+	CHECK_EQ(most(&w, 1), 250);
+	ledger_weigh(&w.l, 0, 200 * MIB, &v);
+	CHECK_EQ(v.allowed, 150 * MIB);
+	CHECK_EQ(v.above, 1);
+	CHECK_EQ(v.room, 0);
+}
+
+/* Of two that want more than the budget has, the first by rank gets it; what the other one was
+ * granted and does not use is asked back, down to its original. */
+TEST(budget_order)
+{
+	struct ledger_group groups[] = {{0}, {.available = LIMIT_MAX, .budget = 400 * MIB}};
+	struct world w = world(4000);
+	struct ledger_ask ask[3];
+
+	w.node.groups = groups;
+	add(&w, 100, 100, 95)->above = 1;
+	add(&w, 100, 200, 60)->above = 1;
+	add(&w, 50, 50, 45)->above = 1; /* the whole of the budget but 50 is given */
+	w.e[0].needs = w.e[2].needs = true;
+	w.e[0].request = 95 * MIB;
+	begin(&w);
+	CHECK_EQ(grant(&w, 0, 220), 150);
+	CHECK_EQ(grant(&w, 2, 80), 50);
+	CHECK_EQ(ledger_cancel(&w.l, ask, ARRAY_SIZE(ask)), 1);
+	CHECK_EQ(ask[0].entry, 1);
+	CHECK_EQ(ask[0].to, 100 * MIB);
+	w.e[1].limit = ask[0].to;
+	w.e[0].limit = 150 * MIB;
+	w.e[0].projected = 220 * MIB;
+	groups[1].limits = 0;
+	begin(&w);
+	/* 70 of the 100 that are free are kept for the first. */
+	CHECK_EQ(most(&w, 2), 80);
+	CHECK_EQ(most(&w, 0), 250);
+}

@@ -32,7 +32,13 @@ enum qos_class decode_qos(const struct kube_pod *p)
 {
 	bool any = false, all = true;
 
-	for (size_t i = 0; i < p->container_count; i++) {
+	/* Those of the pod take the place of its containers'. */
+	for (int r = 0; p->pod_resources && r < RESOURCE_COUNT; r++) {
+		any = true;
+		all = all && p->level_limit[r] != LIMIT_MAX &&
+		      p->level_request[r] == p->level_limit[r];
+	}
+	for (size_t i = 0; !p->pod_resources && i < p->container_count; i++) {
 		const struct kube_resources *s = &p->containers[i].spec;
 
 		if (p->containers[i].kind == CONTAINER_EPHEMERAL)

@@ -499,7 +499,7 @@ static bool fill_view(struct pod_report *t)
 		return false;
 	}
 	t->space = text_hash(TEXT_HASH_FIRST, r->view.pod->namespace);
-	f->offered = r->offered;
+	f->offered = r->offered && !f->not_resized;
 	f->forbidden_until = holds_until(&r->denied[RIGHT_RESIZE], t->space);
 	return true;
 }

@@ -226,7 +226,7 @@ void reporter_fill(const struct kube_pod *pod, struct reporter_view *view)
 	view->facts.in_progress = pod->progress != RESIZE_IDLE;
 	view->facts.progress_error = pod->progress == RESIZE_ERROR;
 	view->facts.condition_resources = reporter_resources_named(message);
-	view->facts.guaranteed = pod->qos == QOS_GUARANTEED;
+	view->facts.guaranteed = kube_pod_class_of_containers(pod, QOS_GUARANTEED);
 	view->facts.ours = pod->resize_newest_ours;
 	view->facts.echoed = true;
 	view->facts.containers = view->containers;

@@ -18,6 +18,8 @@ IMMUTABLE = ("pod updates may not change fields other than `spec.containers[*].i
              "(only additions to existing tolerations),`spec.terminationGracePeriodSeconds` "
              "(allow it to be set to 1 if it was previously negative)\n")
 CPU_MEMORY = ("cpu", "memory")
+# Before 1.36, whatever the resize would change.
+NOT_POD_LEVEL = FieldError("[]", "Forbidden", "pods with pod-level resources cannot be resized")
 
 
 def qualified_name(text: str, field: str, value: str | None = None) -> list[FieldError]:
@@ -103,6 +105,13 @@ def _pod_level_errors(pod: dict[str, Any]) -> list[FieldError]:
             errors.append(FieldError(f"spec.resources.requests[{name}]", "Invalid value",
                                      "must be greater than or equal to aggregate container "
                                      f"requests of {shown}", text))
+    for i, c in enumerate(pod["spec"].get("containers") or []):
+        for name, text in ((c.get("resources") or {}).get("limits") or {}).items():
+            most = (level.get("limits") or {}).get(name)
+            if most is not None and quantity.parse(text) > quantity.parse(most):
+                errors.append(FieldError(f"spec.resources.containers[{i}][{name}].limits",
+                                         "Invalid value", "must be less than or equal to pod "
+                                         f"limits of {most}", text))
     return errors
 
 

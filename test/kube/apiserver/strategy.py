@@ -22,6 +22,7 @@ class Strategy:
     def __init__(self, store: Store, minor: int) -> None:
         self.store = store
         self.modern = minor >= 34
+        self.resizes_pod_level = minor >= 36
         # What a mutating webhook of pods/resize lets through: {"cpu": "300m"}, silently.
         self.highest_limits: dict[str, str] = {}
 
@@ -134,6 +135,8 @@ class Strategy:
             if not self.modern:
                 new = pods.drop_unknown(new)
             errors = resize.resize_errors(new, old, self.modern)
+            if old["spec"].get("resources") and not self.resizes_pod_level:
+                errors = [resize.NOT_POD_LEVEL]
         elif sub == "status":
             status = {**new.get("status", {}), "qosClass": old["status"].get("qosClass")}
             if not self.modern:

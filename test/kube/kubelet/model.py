@@ -122,11 +122,21 @@ def _pod_value(spec: dict, of: dict[str, Resources], field: str) -> int | None:
 
 
 def pod_resources(spec: dict, of: dict[str, Resources]) -> Resources:
-    """What the pod's own cgroup gets; spec.resources wins."""
+    """What the pod's own cgroup gets; spec.resources wins, and overhead is added to both."""
     total = Resources(*(_pod_value(spec, of, f) for f in
                         ("cpu_limit", "memory_limit", "cpu_request", "memory_request")))
     own = Resources.parse(spec.get("resources"))
+    over = spec.get("overhead")
+    more = vars(Resources.parse({"limits": over, "requests": over} if over else None))
+    own = replace(own, **{k: v + (more[k] or 0) for k, v in vars(own).items() if v is not None})
     return replace(total, **{k: v for k, v in vars(own).items() if v is not None})
+
+
+def inherited(spec: dict, r: Resources) -> Resources:
+    """What the runtime gets: a container without a limit has the pod's in its cgroup."""
+    own = Resources.parse(spec.get("resources"))
+    return replace(r, **{k: getattr(own, k) for k in ("cpu_limit", "memory_limit")
+                         if getattr(r, k) is None})
 
 
 def qos_class(spec: dict) -> str:

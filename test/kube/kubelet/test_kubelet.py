@@ -81,6 +81,23 @@ class Formulas(unittest.TestCase):
         self.assertEqual(total.memory_limit, 1 << 30)
         spec["resources"] = {"limits": {"cpu": "3"}}
         self.assertEqual(model.pod_resources(spec, parsed(spec)).cpu_limit, 3000)
+        spec["overhead"] = {"cpu": "250m"}
+        self.assertEqual(model.pod_resources(spec, parsed(spec)).cpu_limit, 3250)
+
+    def test_pod_level(self):
+        """A container without a limit has the pod's; a resize leaves the pod's own values."""
+        spec = {"containers": [container("main", resources("500m", "128Mi")),
+                               container("free", {})],
+                "resources": resources("2", "1Gi", "1", "512Mi")}
+        self.assertEqual(model.inherited(spec, Resources()),
+                         Resources(cpu_limit=2000, memory_limit=1 << 30))
+        self.assertEqual(model.inherited(spec, Resources(cpu_limit=500)).cpu_limit, 500)
+        self.assertEqual(model.qos_class(spec), "Burstable")
+        before = parsed(spec)
+        after = {**before, "main": Resources(cpu_limit=700, memory_limit=192 * MIB)}
+        steps = resize.plan(spec, after, before)
+        self.assertEqual([s for s in steps if isinstance(s, resize.PodStep)], [])
+        self.assertEqual([s.name for s in steps], ["main", "main"])
 
     def test_qos_and_names(self):
         full = resources("1", "1Gi", "1", "1Gi")

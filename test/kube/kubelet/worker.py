@@ -139,7 +139,8 @@ class Worker:
             c.name, Resources.parse(c.spec.get("resources")))
         path = model.cgroups_path(self.kubelet.options.driver, self.cgroup, container_id)
         command = {} if "command" in c.spec else {"command": self.kubelet.entrypoint(root)}
-        spec = ocispec.make(self.pod, {**c.spec, **command}, root, path, r, self.volumes.sources,
+        spec = ocispec.make(self.pod, {**c.spec, **command}, root, path,
+                            model.inherited(self.pod["spec"], r), self.volumes.sources,
                             self.kubelet.service_env, self.kubelet.options.ip)
         if c.terminated:
             c.last, c.terminated = c.terminated, None
@@ -310,7 +311,8 @@ class Worker:
                 self.kubelet.containers.kill(c.id or "", signal.SIGKILL)
                 checks.actuated.forget(self.uid, c.name)
                 continue
-            self.kubelet.containers.update(c.id or "", step.resources)
+            self.kubelet.containers.update(c.id or "", model.inherited(self.pod["spec"],
+                                                                       step.resources))
             checks.actuated.set(self.uid, step.name, step.resources)
         self.kubelet.qos_update()
 
