@@ -264,3 +264,30 @@ TEST_RIG_DRIVERS(owner_resizes)
 	CHECK_EQ(rig_bytes(r, p->level, "memory.max"), 400 * MIB);
 	CHECK_EQ(p->level->props.mem_max, 400 * MIB);
 }
+
+/* The same while the agent does not run. */
+TEST_RIG_DRIVERS(owner_resizes_without_us)
+{
+	struct rig_pod *p = begin(r, driver, 300 * MIB);
+
+	goal[0] = 200 * MIB;
+	rig_run(r, 150, step);
+	rig_stop(r);
+	p->budget[RESOURCE_MEMORY] = budget = 350 * MIB;
+	p->generation++;
+	p->level->props.mem_max = budget;
+	rig_realise(r, p->level);
+	rig_restart(r);
+	rig_pod_put(r, p);
+	rig_run(r, 10, step);
+	CHECK(memory_of(r, 0) >= 200 * MIB);
+	goal[0] = 30 * MIB;
+	rig_run(r, 30, step);
+	p->mode = NULL;
+	rig_pod_put(r, p);
+	rig_run(r, 200, step);
+	CHECK_EQ(memory_of(r, 0), 64 * MIB);
+	CHECK_EQ(rig_bytes(r, p->level, "memory.max"), budget);
+	CHECK_EQ(p->level->props.mem_max, budget);
+	CHECK_EQ(r->kills, 0);
+}

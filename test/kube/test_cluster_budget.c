@@ -37,7 +37,7 @@ static void check_level(const struct rig_pod *p)
 
 static bool has_grown(struct crig *x)
 {
-	return memory_of(x) > 80 * MIB;
+	return rig_bytes(&x->rig, app_of(&x->rig.pod[0]), "memory.max") > 80 * MIB;
 }
 
 static void grow(struct rig *r)
