@@ -81,7 +81,7 @@ static uint64_t wanted(const struct pod *p, enum resource r)
 	struct sum s = sum_of(p, r);
 	uint64_t value;
 
-	if (stands == LIMIT_MAX || p->spec->level_limit[r] != LIMIT_MAX)
+	if (stands == LIMIT_MAX || p->spec->level_limit[r] != 0)
 		return stands;
 	value = s.present;
 	if (original != LIMIT_MAX && s.original < original)
@@ -258,7 +258,7 @@ void pod_level_check(struct managed *m)
 	m->pod->concerned = true;
 	/* vscaled never writes the limit of spec.resources: it is its owner's, whatever it is. */
 	for (enum resource i = 0; i < RESOURCE_COUNT; i++)
-		if (m->pod->spec->level_limit[i] != LIMIT_MAX)
+		if (m->pod->spec->level_limit[i] != 0)
 			pod_level_adopt(m->pod, i, m->control.resource[i].original,
 					limit_amount(&u.limits, i));
 }

@@ -170,7 +170,7 @@ const struct kube_container *pod_spec_of(const struct managed *m);
 /* Does its spec set the memory limit of its own cgroup? */
 static inline bool pod_has_budget(const struct pod *p)
 {
-	return p->spec->level_limit[RESOURCE_MEMORY] != LIMIT_MAX;
+	return p->spec->level_limit[RESOURCE_MEMORY] != 0;
 }
 
 /* Records an Event for the pod, where there is an API server. */

@@ -188,10 +188,8 @@ void pod_set_bounds(struct managed *m)
 	    cg_count_threads(m->cgroup.cg, &b.threads) < 0)
 		b.threads = 0;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		uint64_t budget = s->level_limit[r];
-
 		b.resource[r].request = request_of(m, c, r);
-		b.resource[r].budget = budget != LIMIT_MAX ? budget : 0;
+		b.resource[r].budget = s->level_limit[r];
 		b.resource[r].accepted = kube_pod_limit_held(s, c, r);
 	}
 	b.resource[RESOURCE_CPU].admin = m->config->kubernetes.cpu_milli;

@@ -467,9 +467,9 @@ static void level_spec(const struct kube_pod *s, uint64_t ret[RESOURCE_COUNT])
 {
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		ret[r] = 0;
-		if (s->level_limit[r] != LIMIT_MAX)
-			ret[r] = kube_pod_level_limit(s, r);
-		for (size_t i = 0; s->level_limit[r] == LIMIT_MAX && i < s->container_count; i++)
+		if (s->level_limit[r] != 0)
+			ret[r] = add_sat(s->level_limit[r], s->overhead[r]);
+		for (size_t i = 0; s->level_limit[r] == 0 && i < s->container_count; i++)
 			if (s->containers[i].kind < CONTAINER_INIT)
 				ret[r] = add_sat(ret[r], s->containers[i].spec.limit[r]);
 	}

@@ -198,7 +198,7 @@ static uint64_t level_of(const struct pod *p, enum resource r, uint64_t stands)
 
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		level_add(p, &p->spec->containers[i], r, &sums);
-	if (stands == LIMIT_MAX || p->spec->level_limit[r] != LIMIT_MAX || sums.spec == LIMIT_MAX ||
+	if (stands == LIMIT_MAX || p->spec->level_limit[r] != 0 || sums.spec == LIMIT_MAX ||
 	    sums.original == sums.spec)
 		return stands;
 	spec = MAX(sums.spec, sums.init);

@@ -34,7 +34,7 @@ static bool over_budget(const struct kube_pod *s)
 {
 	for (size_t i = 0; i < s->container_count; i++)
 		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-			if (s->containers[i].spec.limit[r] != LIMIT_MAX &&
+			if (s->level_limit[r] != 0 && s->containers[i].spec.limit[r] != LIMIT_MAX &&
 			    s->containers[i].spec.limit[r] > s->level_limit[r])
 				return true;
 	return false;
@@ -57,6 +57,13 @@ enum state_reason pod_excluded(const struct host *host, const struct kube_pod *s
 		if (rows[i].holds)
 			return rows[i].why;
 	return STATE_SIZING;
+}
+
+static enum state_reason not_sized(const struct pod *p)
+{
+	enum state_reason why = pod_excluded(p->pods->host, p->spec, !p->leaving);
+
+	return why == STATE_SIZING && p->reshaped ? STATE_POD_RESOURCES : why;
 }
 
 static const enum state_reason excluded_kinds[CONTAINER_KIND_COUNT] = {
@@ -256,9 +263,7 @@ void pod_apply_rules(struct pod *p)
 	input.recovers = p->recovers;
 	p->recovers &= !annotation_opted_in(&input);
 	p->leaving = !p->observed && !p->recovers && !annotation_opted_in(&input);
-	p->why = pod_excluded(p->pods->host, s, !p->leaving);
-	if (p->why == STATE_SIZING && p->reshaped)
-		p->why = STATE_POD_RESOURCES;
+	p->why = not_sized(p);
 	for (size_t i = 0; i < s->container_count; i++)
 		memcpy(p->members[i].limit, s->containers[i].spec.limit,
 		       sizeof p->members[i].limit);

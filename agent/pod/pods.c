@@ -339,11 +339,6 @@ static bool pod_enters(const struct pods *pods, const struct kube_pod *spec, boo
 		(!pod_originals_lost(pods, spec) || pod_recoverable(spec)));
 }
 
-static bool has_level_limit(const struct kube_pod *s, enum resource r)
-{
-	return s->level_limit[r] != LIMIT_MAX;
-}
-
 void pods_put(struct pods *pods, struct kube_pod *spec)
 {
 	const struct annotation_input input = pod_annotations(pods, spec);
@@ -366,10 +361,9 @@ void pods_put(struct pods *pods, struct kube_pod *spec)
 		kube_pod_free(spec);
 		return;
 	}
-	p->reshaped |=
-		old != NULL && persist_has_pod(pods->records, spec->uid) &&
-		(has_level_limit(old, RESOURCE_CPU) != has_level_limit(spec, RESOURCE_CPU) ||
-		 has_level_limit(old, RESOURCE_MEMORY) != has_level_limit(spec, RESOURCE_MEMORY));
+	for (enum resource r = 0; old != NULL && r < RESOURCE_COUNT; r++)
+		p->reshaped |= (old->level_limit[r] != 0) != (spec->level_limit[r] != 0) &&
+			       persist_has_pod(pods->records, spec->uid);
 	p->observed |= observed;
 	first = old == NULL || p->awaits;
 	p->awaits = pods->namespaces_awaited && !(asked && pods->namespaces_late);

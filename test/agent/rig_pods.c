@@ -285,7 +285,7 @@ struct kube_pod *rig_pod_spec(const struct rig *r, const struct rig_pod *p)
 		.windows = p->windows,
 		.once = p->once,
 		.pod_resources = p->budget[0] + p->budget[1] != 0,
-		.level_limit = {budget_of(p, 0), budget_of(p, 1)},
+		.level_limit = {p->budget[0], p->budget[1]},
 		.claims = p->claims,
 		.vpa = p->vpa,
 		.resize_ours = p->resize_ours,

@@ -29,8 +29,6 @@ static void read_spec(const struct field *spec, struct kube_pod *p)
 
 	for (enum resource i = 0; i < RESOURCE_COUNT; i++) {
 		p->level_limit[i] = field_quantity(&limits, resource_names[i], i);
-		if (p->level_limit[i] == 0)
-			p->level_limit[i] = LIMIT_MAX;
 		p->level_request[i] = field_quantity(&requests, resource_names[i], i);
 		p->overhead[i] = field_quantity(&overhead, resource_names[i], i);
 	}

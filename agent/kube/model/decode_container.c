@@ -35,8 +35,7 @@ enum qos_class decode_qos(const struct kube_pod *p)
 	/* Those of the pod take the place of its containers'. */
 	for (int r = 0; p->pod_resources && r < RESOURCE_COUNT; r++) {
 		any = true;
-		all = all && p->level_limit[r] != LIMIT_MAX &&
-		      p->level_request[r] == p->level_limit[r];
+		all = all && p->level_limit[r] != 0 && p->level_request[r] == p->level_limit[r];
 	}
 	for (size_t i = 0; !p->pod_resources && i < p->container_count; i++) {
 		const struct kube_resources *s = &p->containers[i].spec;

@@ -95,7 +95,7 @@ struct kube_pod {
 	bool vpa;           /* a VerticalPodAutoscaler has marked it as its own */
 	bool pod_resources; /* spec.resources: it has resources of its own */
 	bool claims;        /* ResourceClaims give it CPU or memory beside its spec (KEP-5517) */
-	uint64_t level_limit[RESOURCE_COUNT];     /* of spec.resources; LIMIT_MAX: none */
+	uint64_t level_limit[RESOURCE_COUNT];     /* of spec.resources; 0: none */
 	uint64_t level_request[RESOURCE_COUNT];   /* likewise; 0: none */
 	uint64_t level_allocated[RESOURCE_COUNT]; /* of status.allocatedResources; 0: none */
 	uint64_t overhead[RESOURCE_COUNT];
@@ -133,12 +133,6 @@ uint64_t kube_pod_limit_held(const struct kube_pod *p, const struct kube_contain
 static inline bool kube_pod_class_of_containers(const struct kube_pod *p, enum qos_class class)
 {
 	return p->qos == class && !p->pod_resources;
-}
-/* The limit of the pod's own cgroup where the spec has one; LIMIT_MAX: the kubelet's sum. */
-static inline uint64_t kube_pod_level_limit(const struct kube_pod *p, enum resource r)
-{
-	return p->level_limit[r] == LIMIT_MAX ? LIMIT_MAX
-					      : add_sat(p->level_limit[r], p->overhead[r]);
 }
 const struct kube_container *kube_pod_container(const struct kube_pod *p, const char *name);
 static inline enum value_owner kube_owner(const struct kube_container *c, unsigned leaf)
