@@ -3,6 +3,7 @@
 #include "cgroup/group.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <libcgroup.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <mntent.h>
@@ -10,6 +11,39 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
+
+enum fs_kind { FS_NONE, FS_V1, FS_V2 };
+
+static enum fs_kind fs_kind_of(const char *path)
+{
+	struct statfs fs;
+
+	if (statfs(path, &fs) < 0)
+		return FS_NONE;
+	if (fs.f_type == CGROUP2_SUPER_MAGIC)
+		return FS_V2;
+	return fs.f_type == CGROUP_SUPER_MAGIC ? FS_V1 : FS_NONE;
+}
+
+/* libcgroup would print to stdout; errors come back as results instead. */
+__attribute__((format(printf, 3, 0))) static void quiet(void *, int, const char *, va_list)
+{
+}
+
+/* Which version a controller is mounted under; a version 2 mount point goes to mount. */
+static enum fs_kind controller_kind(const char *name, char mount[static CG_MOUNT_BYTES])
+{
+	OWN(drop_free) char *at = NULL;
+	enum fs_kind kind;
+
+	if (cgroup_get_subsys_mount_point(name, &at) != 0 || at == NULL)
+		return FS_NONE;
+	kind = fs_kind_of(at);
+	if (kind == FS_V2 && strlen(at) < CG_MOUNT_BYTES)
+		strcpy(mount, at);
+	return kind;
+}
 
 static void drop_mntent(FILE **f)
 {
@@ -17,28 +51,68 @@ static void drop_mntent(FILE **f)
 		endmntent(*f);
 }
 
-/* The host's own arrangement: its first version 2 tree, and whether version 1 has cpu or memory. */
-static int find_host(struct cg_host *h)
+/* A version 2 tree without a controller that libcgroup would know it by. */
+static void find_v2_mount(char mount[static CG_MOUNT_BYTES])
 {
 	OWN(drop_mntent) FILE *table = setmntent("/proc/self/mounts", "re");
-	bool old = false;
 	char line[PATH_MAX];
 	struct mntent m;
 
 	if (table == NULL)
-		return -errno;
-	while (getmntent_r(table, &m, line, sizeof line) != NULL) {
-		if (strcmp(m.mnt_type, "cgroup") == 0)
-			old |= hasmntopt(&m, "cpu") != NULL || hasmntopt(&m, "memory") != NULL;
-		else if (strcmp(m.mnt_type, "cgroup2") == 0 && h->mount[0] == '\0' &&
-			 strlen(m.mnt_dir) < CG_MOUNT_BYTES)
-			strcpy(h->mount, m.mnt_dir);
+		return;
+	while (getmntent_r(table, &m, line, sizeof line) != NULL)
+		if (strcmp(m.mnt_type, "cgroup2") == 0 && strlen(m.mnt_dir) < CG_MOUNT_BYTES) {
+			strcpy(mount, m.mnt_dir);
+			return;
+		}
+}
+
+/* The host's own arrangement. */
+static void find_host(struct cg_host *h)
+{
+	enum fs_kind cpu = FS_NONE, memory = FS_NONE;
+
+	cgroup_set_logger(quiet, CGROUP_LOG_ERROR, NULL);
+	if (cgroup_init() == 0) {
+		cpu = controller_kind("cpu", h->mount);
+		memory = controller_kind("memory", h->mount);
 	}
-	if (old)
+	if (h->mount[0] == '\0')
+		find_v2_mount(h->mount);
+	if (cpu == FS_V1 || memory == FS_V1)
 		h->mode = h->mount[0] != '\0' ? CG_MODE_HYBRID : CG_MODE_V1;
 	else
 		h->mode = h->mount[0] != '\0' ? CG_MODE_UNIFIED : CG_MODE_NONE;
-	return 0;
+}
+
+/* In a child: libcgroup's table of mounts takes 800 KB that it never gives back. */
+static int find_host_in_child(struct cg_host *h)
+{
+	int fds[2], r;
+	ssize_t n;
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	r = pid < 0 ? -errno : 0;
+	if (pid == 0) {
+		find_host(h);
+		n = write(fds[1], h, sizeof *h);
+		_exit(n == sizeof *h ? EXIT_SUCCESS : EXIT_FAILURE);
+	}
+	/* Else the end of the child would not be noticed. */
+	close(fds[1]);
+	if (r == 0) {
+		do
+			n = read(fds[0], h, sizeof *h);
+		while (n < 0 && errno == EINTR);
+		r = n == sizeof *h ? 0 : -EIO;
+	}
+	close(fds[0]);
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return r;
 }
 
 static int read_mask(int dir, const char *name, uint32_t *ret)
@@ -78,13 +152,13 @@ static int probe_root(struct cg_host *h)
 /* The given root instead of the host's. A hybrid host's version 2 tree is useless here too. */
 static int use_root(struct cg_host *h, const char *root, bool trust)
 {
-	struct statfs fs;
+	enum fs_kind kind = trust ? FS_V2 : fs_kind_of(root);
 
 	if (strlen(root) >= CG_MOUNT_BYTES)
 		return -ENAMETOOLONG;
-	if (!trust && statfs(root, &fs) < 0)
+	if (!trust && access(root, F_OK) < 0)
 		return -errno;
-	if (!trust && fs.f_type != CGROUP2_SUPER_MAGIC) {
+	if (kind != FS_V2) {
 		if (h->mode == CG_MODE_UNIFIED)
 			h->mode = CG_MODE_NONE;
 		h->mount[0] = '\0';
@@ -103,7 +177,7 @@ int cg_discover(const char *root, bool trust, struct cg_host *ret)
 	int r = 0;
 
 	if (root == NULL || !trust)
-		r = find_host(&h);
+		r = find_host_in_child(&h);
 	if (r < 0)
 		return r;
 	if (uname(&u) == 0) {

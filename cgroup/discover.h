@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What this host supports: cgroup version, mount, controllers, what is missing on the way to a
- * cgroup. */
+ * cgroup. libcgroup is never asked to create or delete: it writes subtree_control of trees that
+ * systemd owns. */
 #pragma once
 
 #include "cgroup/parse.h"
@@ -30,7 +31,8 @@ struct cg_host {
 
 /* Fills *ret. root NULL: the host's own mount; else the tree to use, which must be cgroup2 unless
  * trust is set (test trees). A host that cannot be managed is no error but a mode.
- * -ENOENT and others: root cannot be opened, or the host's mounts cannot be read; -ENAMETOOLONG. */
+ * -ENOENT and others: root cannot be opened; -ENAMETOOLONG. -EMFILE, -EAGAIN, -ENOMEM: no child
+ * can be made that asks for the host's mounts; -EIO: it was killed. */
 int cg_discover(const char *root, bool trust, struct cg_host *ret);
 
 /* The files, and lines of files, that newer kernels have and this one does not show in a cgroup:

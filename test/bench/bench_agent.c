@@ -103,7 +103,7 @@ static int run(const char *reader)
 	static struct cg_host host;
 	struct rig *r = &rig;
 
-	/* As the agent does on a real tree. */
+	/* On a real tree the agent asks libcgroup where it is, whose table stays. */
 	if (cg_discover(NULL, false, &host) < 0)
 		fprintf(stderr, "the host's cgroups are not known\n");
 	fill(r, reader);

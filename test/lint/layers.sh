@@ -12,7 +12,7 @@ set -euo pipefail
 values='policy/(base/(base|text)|types/(limits|usage))\.h'
 rules=(
 	"policy|policy/.*|"
-	"cgroup|cgroup/.*|$values|bpf/.*|linux/bpf\.h"
+	"cgroup|cgroup/.*|$values|libcgroup\.h|bpf/.*|linux/bpf\.h"
 	"systemd|systemd/.*|$values|systemd/sd-.*"
 	"agent|(agent|policy|cgroup|systemd)/.*|systemd/sd-.*|curl/.*|cjson/.*|yaml\.h|microhttpd\.h"
 )
@@ -229,7 +229,6 @@ planted cgroup '#include "systemd/unit.h"'
 planted cgroup '#include "policy/types/reason.h"'
 planted cgroup '#include <systemd/sd-bus.h>'
 planted cgroup '#include <curl/curl.h>'
-planted cgroup '#include <libcgroup.h>'
 planted systemd '#include "cgroup/reader.h"'
 planted systemd '#include "agent/config/config.h"'
 planted systemd '#include <cjson/cJSON.h>'
