@@ -155,16 +155,15 @@ static int add_part(bool slice, const char *part, char *name, char *path, size_t
 	size_t used = strlen(path), len = strlen(name);
 	int n;
 
-	if (!slice) {
-		n = snprintf(path + used, size - used, "%s%s", used ? "/" : "", part);
-		return n < 0 || (size_t)n >= size - used ? -ENAMETOOLONG : 0;
+	if (slice) {
+		n = snprintf(name + len, KUBEPODS_PATH_MAX - len, "%s%s", len ? "-" : "", part);
+		if (n < 0 || (size_t)n >= KUBEPODS_PATH_MAX - len)
+			return -ENAMETOOLONG;
+		/* A dash inside a part would be read as one more level. */
+		kubepods_replace(name + len + (len ? 1 : 0), '-', '_');
 	}
-	n = snprintf(name + len, KUBEPODS_PATH_MAX - len, "%s%s", len ? "-" : "", part);
-	if (n < 0 || (size_t)n >= KUBEPODS_PATH_MAX - len)
-		return -ENAMETOOLONG;
-	/* A dash inside a part would be read as one more level. */
-	kubepods_replace(name + len + (len ? 1 : 0), '-', '_');
-	n = snprintf(path + used, size - used, "%s%s.slice", used ? "/" : "", name);
+	n = snprintf(path + used, size - used, "%s%s%s", used ? "/" : "", slice ? name : part,
+		     slice ? ".slice" : "");
 	return n < 0 || (size_t)n >= size - used ? -ENAMETOOLONG : 0;
 }
 

@@ -151,32 +151,44 @@ static const char *shown_value(const struct node *n, char *buf)
 	return buf;
 }
 
-/* [cpu, memory] as "cpu,memory"; other lists give an empty text, which nothing accepts. */
-static const char *joined(const struct node *list, char *buf, size_t size)
+/* As it would stand in an annotation: a list of words with commas between them. */
+static int value_text(const struct node *n, char **ret)
 {
-	size_t n = 0;
+	OWN(drop_free) char *text = calloc(1, VALUE_MAX + 1);
+	const struct node *item = n->kind == NODE_LIST ? n->child : n;
+	size_t len = 0;
 
-	buf[0] = '\0';
-	for (const struct node *item = list->child; item != NULL; item = item->next) {
-		if (item->kind != NODE_SCALAR || strlen(item->text) + 2 > size - n) {
-			buf[0] = '\0';
-			return buf;
-		}
-		n += (size_t)snprintf(buf + n, size - n, "%s%s", n > 0 ? "," : "", item->text);
-	}
-	return buf;
+	if (text == NULL)
+		return -ENOMEM;
+	if (n->kind == NODE_MAP || node_is_null(n) || item == NULL)
+		return -EINVAL;
+	do {
+		if (item->kind != NODE_SCALAR || strlen(item->text) + 2 > VALUE_MAX - len)
+			return -EINVAL;
+		for (const char *s = item->text; *s != '\0'; s++)
+			if (!isprint((unsigned char)*s) && *s != '\n' && *s != '\t')
+				return -EINVAL;
+		len += (size_t)sprintf(text + len, "%s%s", len > 0 ? "," : "", item->text);
+		item = n->kind == NODE_LIST ? item->next : NULL;
+	} while (item != NULL);
+	*ret = strdup(text);
+	return *ret != NULL ? 0 : -ENOMEM;
 }
 
 static int load_value(const struct loader *l, const struct node *n, const struct config_key *k,
 		      const char *path, void *base)
 {
-	char shown[SHOWN_TEXT], allowed[CONFIG_ERROR_TEXT_MAX], list[CONFIG_VALUE_TEXT];
+	char shown[SHOWN_TEXT], allowed[CONFIG_ERROR_TEXT_MAX];
+	OWN(drop_free) char *list = NULL;
 	const char *text = n->text;
 	int r;
 
 	config_value_allowed(k, allowed, sizeof allowed);
 	if (n->kind == NODE_LIST && k->type == CONFIG_RESOURCES) {
-		text = joined(n, list, sizeof list);
+		/* Other lists than of words give an empty text, which nothing accepts. */
+		if (value_text(n, &list) == -ENOMEM)
+			return -ENOMEM;
+		text = list ?: "";
 	} else if (n->kind != NODE_SCALAR) {
 		say(l, n->line, path, "%s; allowed: %s", node_kind_name(n->kind), allowed);
 		return 0;
@@ -456,30 +468,6 @@ static int load_match(const struct loader *l, const struct node *match, const ch
 				       (struct config_words *)((char *)p + selectors[i].offset));
 	}
 	return r;
-}
-
-/* As it would stand in an annotation: a list of words with commas between them. */
-static int value_text(const struct node *n, char **ret)
-{
-	OWN(drop_free) char *text = calloc(1, VALUE_MAX + 1);
-	const struct node *item = n->kind == NODE_LIST ? n->child : n;
-	size_t len = 0;
-
-	if (text == NULL)
-		return -ENOMEM;
-	if (n->kind == NODE_MAP || node_is_null(n) || item == NULL)
-		return -EINVAL;
-	do {
-		if (item->kind != NODE_SCALAR || strlen(item->text) + 2 > VALUE_MAX - len)
-			return -EINVAL;
-		for (const char *s = item->text; *s != '\0'; s++)
-			if (!isprint((unsigned char)*s) && *s != '\n' && *s != '\t')
-				return -EINVAL;
-		len += (size_t)sprintf(text + len, "%s%s", len > 0 ? "," : "", item->text);
-		item = n->kind == NODE_LIST ? item->next : NULL;
-	} while (item != NULL);
-	*ret = strdup(text);
-	return *ret != NULL ? 0 : -ENOMEM;
 }
 
 static int load_key(const struct loader *l, const struct node *n, const char *path,

@@ -211,7 +211,7 @@ static int read_store(struct import *i)
 	if (r == 0)
 		r = state_file_parse(&history_state, text, size, &f);
 	if (r == 0)
-		r = history_decode(f.body, f.len, &i->store);
+		r = record_lines(f.body, f.len, history_line, &i->store);
 	if (r == 0)
 		return CTL_OK;
 	return ctl_fail(i->c, CTL_ERROR,

@@ -174,7 +174,7 @@ int baseline_encode(const struct baseline_set *s, char **ret, size_t *ret_len)
 	return record_encode(&layout, s->items, s->count, ret, ret_len);
 }
 
-static int decode_line(void *ctx, const char *line, size_t len)
+int baseline_line(void *ctx, const char *line, size_t len)
 {
 	struct baseline_set *s = ctx;
 	struct baseline b;
@@ -195,15 +195,6 @@ static int decode_line(void *ctx, const char *line, size_t len)
 	return 0;
 }
 
-int baseline_decode(const char *text, size_t len, struct baseline_set *ret)
-{
-	int r = record_lines(text, len, decode_line, ret);
-
-	if (r < 0)
-		baseline_set_free(ret);
-	return r;
-}
-
 int baseline_save(int dir, const struct baseline_set *s)
 {
 	OWN(drop_free) char *text = NULL;
@@ -219,7 +210,7 @@ int baseline_save(int dir, const struct baseline_set *s)
 
 int baseline_load_kind(int dir, const struct state_kind *k, char *aside, struct baseline_set *ret)
 {
-	int r = state_file_load_lines(dir, k, aside, decode_line, ret);
+	int r = state_file_load_lines(dir, k, aside, baseline_line, ret);
 
 	if (r < 0)
 		baseline_set_free(ret);

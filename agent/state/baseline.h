@@ -79,12 +79,12 @@ void baseline_remove(struct baseline_set *s, struct baseline *b);
 
 /* The body of the state file; *ret is owned. -ENOMEM. */
 int baseline_encode(const struct baseline_set *s, char **ret, size_t *ret_len);
-/* Strictly, into an empty set. -EBADMSG, -ENOMEM: it is empty again. */
-int baseline_decode(const char *text, size_t len, struct baseline_set *ret);
+/* Adds a line of it to a set, strictly. -EBADMSG, -ENOMEM. */
+record_line_fn baseline_line;
 
 int baseline_save(int dir, const struct baseline_set *s);
-/* Like state_file_load(); a body that cannot be decoded is set aside as well. In both cases the
- * copy is read instead: 0 with a name in aside. */
+/* Like state_file_load(), into an empty set; a body that cannot be decoded is set aside as well. In
+ * both cases the copy is read instead: 0 with a name in aside. */
 int baseline_load(int dir, char *aside, struct baseline_set *ret);
 /* One of the three files. */
 int baseline_load_kind(int dir, const struct state_kind *k, char *aside, struct baseline_set *ret);

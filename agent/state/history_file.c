@@ -380,7 +380,7 @@ int history_encode(const struct history_store *s, char **ret, size_t *ret_len)
 	return 0;
 }
 
-static int decode_line(void *ctx, const char *line, size_t len)
+int history_line(void *ctx, const char *line, size_t len)
 {
 	struct history_store *s = ctx;
 	OWN(history_record_drop) struct history_record record = {0};
@@ -404,18 +404,9 @@ static int decode_line(void *ctx, const char *line, size_t len)
 	return insert_at(s, s->count, &e);
 }
 
-int history_decode(const char *text, size_t len, struct history_store *ret)
-{
-	int r = record_lines(text, len, decode_line, ret);
-
-	if (r < 0)
-		history_store_free(ret);
-	return r;
-}
-
 int history_load(int dir, char *aside, struct history_store *ret)
 {
-	int r = state_file_load_lines(dir, &history_state, aside, decode_line, ret);
+	int r = state_file_load_lines(dir, &history_state, aside, history_line, ret);
 
 	if (r < 0)
 		history_store_free(ret);
@@ -606,7 +597,7 @@ int rollout_stops_encode(const struct rollout_stops *s, char **ret, size_t *ret_
 	return record_encode(&rollout_layout, s->items, s->count, ret, ret_len);
 }
 
-static int decode_stop(void *ctx, const char *line, size_t len)
+int rollout_stop_line(void *ctx, const char *line, size_t len)
 {
 	struct rollout_stops *s = ctx;
 	struct rollout_stop stop;
@@ -620,18 +611,9 @@ static int decode_stop(void *ctx, const char *line, size_t len)
 	return r == -ENOSPC ? -EBADMSG : r;
 }
 
-int rollout_stops_decode(const char *text, size_t len, struct rollout_stops *ret)
-{
-	int r = record_lines(text, len, decode_stop, ret);
-
-	if (r < 0)
-		rollout_stops_free(ret);
-	return r;
-}
-
 int rollout_stops_load(int dir, char *aside, struct rollout_stops *ret)
 {
-	int r = state_file_load_lines(dir, &rollout_state, aside, decode_stop, ret);
+	int r = state_file_load_lines(dir, &rollout_state, aside, rollout_stop_line, ret);
 
 	if (r < 0)
 		rollout_stops_free(ret);

@@ -63,11 +63,12 @@ void history_store_remove(struct history_store *s, const char *key);
  * seen now, those unseen for longest: true. */
 bool history_store_prune(struct history_store *s, usec_t now_realtime);
 
-/* The body of the state file. Strict: -EBADMSG, -ENOMEM. */
+/* The body of the state file. -ENOMEM. */
 int history_encode(const struct history_store *s, char **ret, size_t *ret_len);
-int history_decode(const char *text, size_t len, struct history_store *ret);
+/* Adds a line of it to a store, strictly. -EBADMSG, -ENOMEM. */
+record_line_fn history_line;
 
-/* Like state_file_load(); a body that cannot be decoded is set aside as well. */
+/* Like state_file_load(), into an empty set; a body that cannot be decoded is set aside as well. */
 int history_load(int dir, char *aside, struct history_store *ret);
 
 /* What a history file holds and what is wrong with it, without changing it. */
@@ -120,8 +121,9 @@ void rollout_stops_free(struct rollout_stops *s);
 /* Copies the name. -ENOSPC, -ENOMEM. */
 int rollout_stops_add(struct rollout_stops *s, const char *workload, uint32_t percent,
 		      enum rollout_hurt hurt);
-/* The body of the state file. Strict: -EBADMSG, -ENOMEM. */
+/* The body of the state file. -ENOMEM. */
 int rollout_stops_encode(const struct rollout_stops *s, char **ret, size_t *ret_len);
-int rollout_stops_decode(const char *text, size_t len, struct rollout_stops *ret);
-/* Like state_file_load(); a body that cannot be decoded is set aside as well. */
+/* Adds a line of it to a set, strictly. -EBADMSG, -ENOMEM. */
+record_line_fn rollout_stop_line;
+/* Like state_file_load(), into an empty set; a body that cannot be decoded is set aside as well. */
 int rollout_stops_load(int dir, char *aside, struct rollout_stops *ret);

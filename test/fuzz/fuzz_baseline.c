@@ -13,7 +13,7 @@ static void check_body(const char *text, size_t len)
 	OWN(drop_free) char *again = NULL;
 	size_t again_len;
 
-	if (baseline_decode(text, len, &s) < 0)
+	if (record_lines(text, len, baseline_line, &s) < 0)
 		return;
 	for (size_t i = 0; i < s.count; i++)
 		if (baseline_find(&s, s.items[i].key) != &s.items[i])

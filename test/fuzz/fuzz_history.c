@@ -37,7 +37,7 @@ static void verify(const char *data, size_t size)
 	if (history_verify(data, size, ignore, NULL, &s) < 0 || s.faults > 0)
 		return;
 	if (state_file_parse(&history_state, data, size, &f) != 0 ||
-	    history_decode(f.body, f.len, &loaded) != 0 || loaded.count != s.keys)
+	    record_lines(f.body, f.len, history_line, &loaded) != 0 || loaded.count != s.keys)
 		abort();
 }
 
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t len;
 
 	verify((const char *)data, size);
-	if (history_decode((const char *)data, size, &s) < 0)
+	if (record_lines((const char *)data, size, history_line, &s) < 0)
 		return 0;
 	if (history_encode(&s, &again, &len) == 0 && (len != size || memcmp(again, data, len) != 0))
 		abort();

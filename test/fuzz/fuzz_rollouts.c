@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	OWN(drop_free) char *again = NULL;
 	size_t len;
 
-	if (rollout_stops_decode((const char *)data, size, &s) < 0)
+	if (record_lines((const char *)data, size, rollout_stop_line, &s) < 0)
 		return 0;
 	for (size_t i = 0; i < s.count; i++)
 		if (s.items[i].percent > ROLLOUT_ALL_PERCENT ||
