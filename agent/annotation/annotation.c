@@ -739,14 +739,6 @@ static bool rule_has(const struct config_pod_rule *rule, const char *key)
 	return false;
 }
 
-static bool namespace_has(const struct kube_namespace *n, const char *key)
-{
-	for (size_t i = 0; n != NULL && i < n->annotation_count; i++)
-		if (strcmp(n->annotations[i].key, key) == 0)
-			return true;
-	return false;
-}
-
 static bool has_mode(const struct kube_annotation *list, size_t count, bool misspelt)
 {
 	for (size_t i = 0; i < count; i++)
@@ -923,7 +915,8 @@ size_t annotation_sources(const struct annotation_input *in, struct annotation_s
 							      ns->annotations[i].value, ns, NULL};
 	for (size_t i = 0; rule != NULL && i < rule->key_count && n < max; i++)
 		if (kube_pod_annotation(pod, rule->keys[i].key) == NULL &&
-		    !namespace_has(ns, rule->keys[i].key))
+		    (ns == NULL || kube_annotation_find(ns->annotations, ns->annotation_count,
+							rule->keys[i].key) == NULL))
 			ret[n++] = (struct annotation_source){rule->keys[i].key,
 							      rule->keys[i].value, NULL, rule};
 	return n;

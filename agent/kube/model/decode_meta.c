@@ -69,13 +69,6 @@ static int copy_annotation(const char *key, const char *value, struct kube_annot
 	return ret->key != NULL && ret->value != NULL ? 0 : -ENOMEM;
 }
 
-static bool has_key(const struct kube_annotation *list, size_t count, const char *key)
-{
-	while (count > 0 && strcmp(list[count - 1].key, key) != 0)
-		count--;
-	return count > 0;
-}
-
 int decode_annotations(const struct field *annotations, struct kube_annotation **list,
 		       size_t *count)
 {
@@ -87,7 +80,7 @@ int decode_annotations(const struct field *annotations, struct kube_annotation *
 		const char *key = j->string + domain;
 
 		if (strncmp(j->string, ANNOTATION_DOMAIN, domain) != 0 ||
-		    has_key(*list, *count, key))
+		    kube_annotation_find(*list, *count, key) != NULL)
 			continue;
 		/* Of so many some are unknown, which is a mistake: nothing else is needed, but
 		 * whether the pod is managed, and what vscaled wrote. */

@@ -8,11 +8,7 @@
 
 static void namespace_free(struct kube_namespace *n)
 {
-	for (size_t i = 0; i < n->annotation_count; i++) {
-		free(n->annotations[i].key);
-		free(n->annotations[i].value);
-	}
-	free(n->annotations);
+	kube_annotations_free(n->annotations, n->annotation_count);
 	free(n->name);
 	*n = (struct kube_namespace){0};
 }

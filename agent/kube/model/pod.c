@@ -2,6 +2,23 @@
 #include "agent/kube/model/pod.h"
 #include "policy/base/text.h"
 
+void kube_annotations_free(struct kube_annotation *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		free(list[i].key);
+		free(list[i].value);
+	}
+	free(list);
+}
+
+const char *kube_annotation_find(const struct kube_annotation *list, size_t count, const char *key)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(list[i].key, key) == 0)
+			return list[i].value;
+	return NULL;
+}
+
 void kube_pod_free(struct kube_pod *p)
 {
 	if (p == NULL)
@@ -10,12 +27,8 @@ void kube_pod_free(struct kube_pod *p)
 		free(p->containers[i].name);
 		free(p->containers[i].id);
 	}
-	for (size_t i = 0; i < p->annotation_count; i++) {
-		free(p->annotations[i].key);
-		free(p->annotations[i].value);
-	}
 	free(p->containers);
-	free(p->annotations);
+	kube_annotations_free(p->annotations, p->annotation_count);
 	free(p->uid);
 	free(p->cgroup_uid);
 	free(p->namespace);
@@ -28,14 +41,6 @@ void kube_pod_free(struct kube_pod *p)
 	free(p->phase);
 	free(p->resize_message);
 	free(p);
-}
-
-const char *kube_pod_annotation(const struct kube_pod *p, const char *key)
-{
-	for (size_t i = 0; i < p->annotation_count; i++)
-		if (strcmp(p->annotations[i].key, key) == 0)
-			return p->annotations[i].value;
-	return NULL;
 }
 
 const struct kube_container *kube_pod_container(const struct kube_pod *p, const char *name)

@@ -116,8 +116,13 @@ static inline void drop_kube_pod(struct kube_pod **p)
 {
 	kube_pod_free(*p);
 }
-/* NULL when the pod has none of this name. */
-const char *kube_pod_annotation(const struct kube_pod *p, const char *key);
+/* The value; NULL: the list has no such key. */
+const char *kube_annotation_find(const struct kube_annotation *list, size_t count, const char *key);
+void kube_annotations_free(struct kube_annotation *list, size_t count);
+static inline const char *kube_pod_annotation(const struct kube_pod *p, const char *key)
+{
+	return kube_annotation_find(p->annotations, p->annotation_count, key);
+}
 /* Of its workload; a pod without a controller is its own. */
 static inline const char *kube_pod_kind(const struct kube_pod *p)
 {
