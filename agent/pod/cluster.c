@@ -189,6 +189,7 @@ static int parts_start(struct cluster *c, const struct kube_config *account)
 		return r;
 	kube_client_on_end(c->client, on_request_end, cluster_outcomes, c);
 	c->port = (struct kube_port){c->client, client_start, client_cancel, &c->wake->now};
+	cluster_lists_start(c);
 	cluster_prometheus_start(c);
 	r = cluster_report_start(c);
 	if (r < 0)
@@ -243,7 +244,6 @@ void cluster_free(struct cluster *c)
 	c->pods->hooks = (struct pod_hooks){0};
 	kube_watch_free(c->watch);
 	cluster_lists_free(c);
-	cluster_kin_free(c);
 	cluster_prometheus_free(c);
 	cluster_recreate_free(c);
 	c->pods->reporter = NULL;
@@ -414,11 +414,8 @@ void cluster_tick(struct cluster *c, bool review)
 	watch_growth(c);
 	cluster_room_tick(c);
 	keep_warm(c);
-	cluster_kin_tick(c);
+	cluster_lists_tick(c, review);
 	cluster_prometheus_tick(c);
-	cluster_autoscalers_tick(c);
-	cluster_namespaces_tick(c);
-	cluster_node_tick(c);
 	cluster_bounds_tick(c, review);
 	c->units->tally->watch_restarts = kube_watch_state(c->watch)->restarts;
 	if (!review) {
@@ -429,7 +426,6 @@ void cluster_tick(struct cluster *c, bool review)
 	PODS_FOREACH (p, c->pods)
 		reporter_changed(pod_reported(p));
 	cluster_node_check(c);
-	cluster_ranges_tick(c);
 	cluster_recreate_tick(c);
 	if (pods_want_list(c->pods))
 		kube_watch_relist(c->watch);

@@ -7,6 +7,7 @@
 #include "agent/kube/model/decode.h"
 #include "agent/kube/report/reporter.h"
 #include "agent/kube/watch/watch.h"
+#include "agent/pod/ask.h"
 
 struct managed;
 struct pod;
@@ -16,38 +17,28 @@ struct prior;
 struct cluster_view;
 struct unit_table;
 
-/* A request that is repeated. */
-struct refresh {
-	struct kube_call *call; /* NULL: none under way */
-	usec_t ask_at;
-	usec_t denied_since; /* 0: the last answer was no refusal */
-	bool read;           /* stays in force */
-	bool known;          /* read, or the right is missing: nothing waits for it */
+/* What the API server is asked for by cluster_lists.c. */
+enum cluster_list {
+	LIST_HORIZONTAL = AUTOSCALER_HORIZONTAL,
+	LIST_VERTICAL = AUTOSCALER_VERTICAL,
+	LIST_NAMESPACES,
+	LIST_NODE,
+	LIST_RANGES,
+	LIST_COUNT,
 };
 
 /* What is known about a namespace. */
 struct namespace_entry {
-	struct cluster *cluster;
-	char *namespace;
-	struct refresh list;
-	enum autoscaler_kind kind; /* of autoscalers */
-	usec_t failing_since;      /* first answer that was of no use; 0: none */
-	bool reported;             /* by an Event */
-	bool used;                 /* by a pod */
+	struct ask ask;
+	usec_t failing_since; /* first answer that was of no use; 0: none */
+	bool reported;        /* by an Event */
 	/* One of them, by the table. */
 	struct kube_limit_range range;
 	struct kube_autoscalers autoscalers;
 };
 
-struct namespace_table {
-	struct namespace_entry **items; /* owned */
-	size_t count;
-};
-
 struct pod_bounds;
 struct recreate;
-/* What the other pods of one workload publish. */
-struct cluster_kin;
 /* What a Prometheus server is asked for. */
 struct cluster_prometheus;
 
@@ -62,17 +53,14 @@ struct cluster {
 	struct kube_watch *watch;
 	struct recorder *recorder;
 	struct reporter *reporter;
-	struct namespace_table ranges, autoscalers[AUTOSCALER_KIND_COUNT];
-	struct cluster_kin **kin; /* owned */
-	size_t kin_count;
+	struct ask_table lists[LIST_COUNT];
+	struct ask_table kin;            /* by workload */
 	struct cluster_prometheus *past; /* owned; NULL: none is configured */
 	struct recreate *recreate;       /* owned; NULL: not used yet */
 	struct kube_node node_object;    /* cluster_node_of() */
-	struct refresh node_list;
-	struct refresh namespaces_list;
+	bool node_read;
 	uint32_t namespaces_failed; /* lists, in all */
-	uint32_t denied;            /* kinds (1 << refresh_kind) whose missing right was reported */
-	uint64_t random;            /* of the waits before their lists */
+	uint64_t random;            /* of the waits before questions */
 	bool room_changed;          /* requests have ended */
 	bool list_bad;              /* something of the list that comes in could not be read */
 	bool here;            /* one of the pods that were listed has a cgroup on this machine */
@@ -117,8 +105,6 @@ void cluster_bounds_tick(struct cluster *c, bool review);
 void cluster_node_note(struct cluster *c, const struct kube_pod *pod);
 /* On the review clock. */
 void cluster_node_check(struct cluster *c);
-/* After every sample: requests the Node's object, at the start and rarely afterwards. */
-void cluster_node_tick(struct cluster *c);
 /* What it said last; NULL: not known, or no right to it (nodes: get). */
 const struct kube_node *cluster_node_of(const struct cluster *c);
 /* May its kubelet be sent lower memory limits? Not while its release is not known. */
@@ -126,19 +112,17 @@ bool cluster_node_decreases(const struct cluster *c);
 /* Can limits of the pod's containers be changed through pods/resize? Not known: no. */
 bool cluster_resizes(const struct cluster *c, const struct kube_pod *pod);
 
-/* Requests LimitRanges that are unknown or old. */
-void cluster_ranges_tick(struct cluster *c);
-/* The same for namespaces whose LimitRanges were never answered: at once, not one at a time. */
+void cluster_lists_start(struct cluster *c);
+/* After every sample: asks for what is unknown or old. */
+void cluster_lists_tick(struct cluster *c, bool review);
+void cluster_lists_free(struct cluster *c);
+/* Namespaces whose LimitRanges were never answered: at once, not one at a time. */
 void cluster_ranges_first(struct cluster *c);
 /* NULL: no memory for it. */
 const struct namespace_entry *cluster_ranges_of(struct cluster *c, const char *namespace);
 /* Sets the bounds that the LimitRanges of the pod's namespace set to k. */
 void cluster_range_bound(const struct kube_limit_range *range, const struct pod *p,
 			 const struct kube_container *k, struct pod_bounds *b);
-/* After every sample: annotations of namespaces, if the configuration wants them. */
-void cluster_namespaces_tick(struct cluster *c);
-/* After every sample: autoscalers. Requests that one of them depends on stay, and what it sets. */
-void cluster_autoscalers_tick(struct cluster *c);
 /* Does a VerticalPodAutoscaler size it? */
 bool cluster_autoscaled(const struct pod *p);
 /* Sets b->requests_stay, b->limits_frozen and what follows from them; the rest of b is filled. */
@@ -146,16 +130,13 @@ void cluster_autoscalers_bound(struct cluster *c, const struct pod *p, struct po
 /* Why a request of the pod stays, borrowed; NULL: it may move. */
 const char *cluster_autoscaler_of(const struct cluster *c, enum autoscaler_kind kind,
 				  const struct pod *p, enum resource r);
-void cluster_lists_free(struct cluster *c);
 
 /* --- cluster_kin.c: containers with little history start from the other pods of their workload */
-/* After every sample. */
-void cluster_kin_tick(struct cluster *c);
+extern const struct ask_kind cluster_kin_kind;
 /* The labels that all pods of a workload share, percent-encoded as a label selector; "": there are
  * none. Selectors that are longer lose their last labels. */
 #define CLUSTER_SELECTOR_BYTES 1024
 void cluster_selector(const char *labels, char ret[static CLUSTER_SELECTOR_BYTES]);
-void cluster_kin_free(struct cluster *c);
 /* The same for a pod that a client describes. -EAGAIN: it is being requested; -ENOENT: nothing is
  * known. */
 int cluster_kin_describe(struct cluster *c, const struct kube_pod *pod, const char *container,

@@ -7,16 +7,15 @@
 #include "agent/kube/model/published.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/node_memory.h"
+#include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
 #include "agent/pod/cluster.h"
-#include "policy/base/backoff.h"
 #include "policy/control/control.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #define FRESH_USEC (10 * USEC_PER_MIN)
-#define RETRY_USEC USEC_PER_MIN
 /* Of workloads that clients describe. */
 #define DESCRIBED_MAX 64
 /* A start waits at most this part of kubernetes.startJitter, a restart of the agent all of it. */
@@ -26,24 +25,24 @@
 /* The token for the next list. */
 #define TOKEN_MAX 1024
 
-struct cluster_kin {
-	struct cluster *cluster;
-	char *namespace;
-	char *workload;
-	char *owner;                           /* its kind */
-	char selector[CLUSTER_SELECTOR_BYTES]; /* percent-encoded */
-	struct kube_call *call;                /* NULL: none under way */
-	usec_t ask_at;
-	unsigned lists;      /* so far, without anything published */
-	usec_t answered_at;  /* 0: not yet */
-	bool awaited;        /* by a container */
-	usec_t described_at; /* a pod of it was described last; 0: never */
+/* A workload, by the key of its histories. */
+struct kin {
+	struct ask ask;
+	char *path;            /* of the list; NULL: not filled, no memory */
+	char token[TOKEN_MAX]; /* for the next list; "": from the beginning */
+	unsigned lists;        /* so far, without anything published */
+	usec_t described_at;   /* a pod of it was described last; 0: never */
 	struct {
-		char *name;
+		char name[64];
 		struct prior prior;
 	} *containers;
 	size_t container_count;
 };
+
+static void key_of(const struct kube_pod *pod, char ret[static RECORD_NAME_MAX])
+{
+	persist_history_key(pod, "", ret);
+}
 
 /* --- the request */
 
@@ -99,7 +98,7 @@ void cluster_selector(const char *labels, char ret[static CLUSTER_SELECTOR_BYTES
 /* --- the answer */
 
 struct collected {
-	struct cluster_kin *kin;
+	struct kin *kin;
 	struct recommendation pods[REPORT_CONTAINERS_MAX][PRIOR_PODS_MAX];
 	size_t counts[REPORT_CONTAINERS_MAX];
 };
@@ -109,11 +108,12 @@ static int collect(void *arg, struct kube_pod *pod)
 {
 	OWN(drop_kube_pod) struct kube_pod *p = pod;
 	struct collected *all = arg;
-	const struct cluster_kin *k = all->kin;
+	const struct kin *k = all->kin;
 	const char *text = kube_pod_annotation(p, "status");
+	char key[RECORD_NAME_MAX];
 
-	if (text == NULL || !p->owned || strcmp(p->namespace, k->namespace) != 0 ||
-	    strcmp(p->workload, k->workload) != 0 || strcmp(p->owner, k->owner) != 0)
+	key_of(p, key);
+	if (text == NULL || !p->owned || strcmp(key, k->ask.key) != 0)
 		return 0;
 	for (size_t i = 0; i < k->container_count; i++) {
 		struct kube_published published;
@@ -126,9 +126,8 @@ static int collect(void *arg, struct kube_pod *pod)
 	return 0;
 }
 
-/* token: for the next list; "": none is needed. < 0: it cannot be read. */
-static int take_list(struct cluster_kin *k, const struct kube_answer *a,
-		     char token[static TOKEN_MAX])
+/* < 0: it cannot be read. */
+static int take_list(struct kin *k, const struct kube_answer *a)
 {
 	OWN(drop_free) struct collected *all = calloc(1, sizeof *all);
 	struct kube_decode_error err;
@@ -147,134 +146,82 @@ static int take_list(struct cluster_kin *k, const struct kube_answer *a,
 		any |= all->counts[i] > 0;
 		prior_merge(all->pods[i], all->counts[i], &k->containers[i].prior);
 	}
-	if (!any && kube_decode_continue(a->body, a->len, token, TOKEN_MAX, &err) < 0)
-		token[0] = '\0';
+	if (!any && kube_decode_continue(a->body, a->len, k->token, TOKEN_MAX, &err) < 0)
+		k->token[0] = '\0';
 	return 0;
 }
 
-static void ask(struct cluster_kin *k, const char *token);
-
-static void on_answer(void *arg, const struct kube_answer *a)
+static void ask(struct ask *a)
 {
-	struct cluster_kin *k = arg;
-	struct wakeup *wake = k->cluster->wake;
+	const struct kin *k = (struct kin *)a;
+	char path[CLUSTER_SELECTOR_BYTES + TOKEN_MAX + 384];
+
+	snprintf(path, sizeof path, "%s%s%s", k->path, k->token[0] != '\0' ? "&continue=" : "",
+		 k->token);
+	(void)ask_send(a, path);
+}
+
+static void on_answer(struct ask *ask_, const struct kube_answer *a)
+{
+	struct kin *k = (struct kin *)ask_;
 	/* A refusal is temporary: the agent lists pods of its node with the same right. 410: the
 	 * token is too old. */
 	bool again = a->error != 0 || (a->status != 200 && a->status != 400);
-	char token[TOKEN_MAX] = "";
 
-	k->call = NULL;
-	daemon_wake(wake);
+	k->token[0] = '\0';
 	if (a->error == 0 && a->status == 200)
-		again = take_list(k, a, token) < 0;
+		again = take_list(k, a) < 0;
 	if (again) {
-		k->ask_at = wake->now + MAX(a->retry_after_usec, RETRY_USEC);
+		ask_again(ask_, a);
 		k->lists = 0;
-		return;
+	} else if (k->token[0] != '\0' && ++k->lists < LISTS_MAX) {
+		ask(ask_);
+	} else {
+		ask_known(ask_);
+		ask_tick(ask_->table);
 	}
-	if (token[0] != '\0' && ++k->lists < LISTS_MAX) {
-		ask(k, token);
-		return;
-	}
-	k->answered_at = wake->now;
-	cluster_kin_tick(k->cluster);
-}
-
-/* token "": from the beginning. */
-static void ask(struct cluster_kin *k, const char *token)
-{
-	struct cluster *c = k->cluster;
-	char path[CLUSTER_SELECTOR_BYTES + TOKEN_MAX + 384];
-	const struct kube_request request = {.method = "GET", .path = path, .metadata_only = true};
-
-	snprintf(path, sizeof path, "/api/v1/namespaces/%s/pods?labelSelector=%s&limit=%d%s%s",
-		 k->namespace, k->selector, PRIOR_PODS_MAX, token[0] != '\0' ? "&continue=" : "",
-		 token);
-	if (c->port.start(c->port.ctx, &request, on_answer, k, &k->call) < 0)
-		k->ask_at = c->wake->now + RETRY_USEC;
 }
 
 /* --- the table */
 
-static void kin_drop(struct cluster_kin **at)
+static void kin_drop(struct ask *a)
 {
-	struct cluster_kin *k = *at;
+	struct kin *k = (struct kin *)a;
 
-	if (k == NULL)
-		return;
-	if (k->call != NULL)
-		k->cluster->port.cancel(k->cluster->port.ctx, k->call);
-	for (size_t i = 0; i < k->container_count; i++)
-		free(k->containers[i].name);
 	free(k->containers);
-	free(k->namespace);
-	free(k->workload);
-	free(k->owner);
-	free(k);
+	free(k->path);
 }
 
-void cluster_kin_free(struct cluster *c)
+static void fill(struct kin *k, const struct kube_pod *p)
 {
-	for (size_t i = 0; i < c->kin_count; i++)
-		kin_drop(&c->kin[i]);
-	free(c->kin);
-	c->kin = NULL;
-	c->kin_count = 0;
-}
+	char path[CLUSTER_SELECTOR_BYTES + 384], selector[CLUSTER_SELECTOR_BYTES];
+	size_t count = MIN(p->container_count, (size_t)REPORT_CONTAINERS_MAX);
 
-static int name_containers(struct cluster_kin *k, const struct kube_pod *p)
-{
-	k->containers = calloc(p->container_count, sizeof *k->containers);
+	free(k->containers);
+	k->containers = calloc(count, sizeof *k->containers);
 	if (k->containers == NULL)
-		return -1;
-	for (size_t i = 0; i < MIN(p->container_count, (size_t)REPORT_CONTAINERS_MAX); i++) {
-		k->containers[i].name = strdup(p->containers[i].name);
-		if (k->containers[i].name == NULL)
-			return -1;
-		k->container_count++;
-	}
-	return 0;
+		return;
+	k->container_count = count;
+	for (size_t i = 0; i < count; i++)
+		snprintf(k->containers[i].name, sizeof k->containers[i].name, "%s",
+			 p->containers[i].name);
+	cluster_selector(p->labels, selector);
+	snprintf(path, sizeof path, "/api/v1/namespaces/%s/pods?labelSelector=%s&limit=%d",
+		 p->namespace, selector, PRIOR_PODS_MAX);
+	k->path = strdup(path);
 }
 
-static struct cluster_kin *kin_new(struct cluster *c, const struct kube_pod *p)
+/* NULL: no memory for a new one. */
+static struct kin *use(struct cluster *c, const struct kube_pod *p, usec_t wait_max)
 {
-	OWN(kin_drop) struct cluster_kin *k = calloc(1, sizeof *k);
-	void *grown = reallocarray(c->kin, c->kin_count + 1, sizeof(struct cluster_kin *));
+	char key[RECORD_NAME_MAX];
+	struct kin *k;
 
-	if (grown != NULL)
-		c->kin = grown;
-	if (k == NULL || grown == NULL)
-		return NULL;
-	k->cluster = c;
-	k->namespace = strdup(p->namespace);
-	k->workload = strdup(p->workload);
-	k->owner = strdup(p->owner);
-	if (k->namespace == NULL || k->workload == NULL || k->owner == NULL ||
-	    name_containers(k, p) < 0)
-		return NULL;
-	cluster_selector(p->labels, k->selector);
-	c->kin[c->kin_count++] = k;
-	return STEAL(k);
-}
-
-static struct cluster_kin *find(const struct cluster *c, const struct kube_pod *p)
-{
-	for (size_t i = 0; i < c->kin_count; i++)
-		if (strcmp(c->kin[i]->namespace, p->namespace) == 0 &&
-		    strcmp(c->kin[i]->workload, p->workload) == 0 &&
-		    strcmp(c->kin[i]->owner, p->owner) == 0)
-			return c->kin[i];
-	return NULL;
-}
-
-static bool is_needed(const struct cluster_kin *k)
-{
-	usec_t now = k->cluster->wake->now;
-	bool described = k->described_at != 0 && now - k->described_at < FRESH_USEC;
-
-	if (k->answered_at == 0)
-		return k->awaited || described || k->call != NULL;
-	return now - k->answered_at < FRESH_USEC;
+	key_of(p, key);
+	k = (struct kin *)ask_use(&c->kin, key, wait_max);
+	if (k != NULL && k->path == NULL)
+		fill(k, p);
+	return k != NULL && k->path != NULL ? k : NULL;
 }
 
 /* --- the containers */
@@ -298,18 +245,15 @@ static bool needs_none(const struct cluster *c, const struct managed *m)
 }
 
 /* A start waits for the answer; after a restart of the agent all containers of the node ask. */
-static usec_t wait_of(struct cluster *c, const struct managed *m)
+static usec_t wait_max(const struct cluster *c, const struct managed *m)
 {
-	usec_t most = c->config->kubernetes.start_jitter_usec;
-
-	if (m->control.history.samples == 0)
-		most /= START_PART;
-	return most != 0 ? random_next(&c->random) % most : 0;
+	return c->config->kubernetes.start_jitter_usec /
+	       (m->control.history.samples == 0 ? START_PART : 1);
 }
 
-static struct prior prior_of(const struct cluster_kin *k, const char *container)
+static struct prior prior_of(const struct kin *k, const char *container)
 {
-	const struct cluster *c = k->cluster;
+	const struct cluster *c = k->ask.table->cluster;
 	/* Any user may have written them. */
 	const uint64_t most[RESOURCE_COUNT] = {c->units->host->cpu_milli,
 					       c->units->memory->read.total};
@@ -322,95 +266,75 @@ static struct prior prior_of(const struct cluster_kin *k, const char *container)
 	return prior;
 }
 
-static void serve(struct cluster *c, struct managed *m, const char *container)
+static void serve(struct cluster *c, struct managed *m)
 {
-	struct cluster_kin *k;
-	struct prior prior;
+	struct prior prior = {0};
+	struct kin *k;
 
-	if (needs_none(c, m)) {
-		control_set_prior(&m->control, &(struct prior){0});
-		return;
+	if (!needs_none(c, m)) {
+		k = use(c, m->pod->spec, wait_max(c, m));
+		if (k == NULL || !k->ask.known)
+			return;
+		prior = prior_of(k, pod_container_of(m));
 	}
-	k = find(c, m->pod->spec);
-	if (k == NULL) {
-		k = kin_new(c, m->pod->spec);
-		if (k != NULL)
-			k->ask_at = c->wake->now + wait_of(c, m);
-	} else if (k->answered_at != 0) {
-		prior = prior_of(k, container);
-		control_set_prior(&m->control, &prior);
-	}
-	if (k != NULL)
-		k->awaited = true;
+	control_set_prior(&m->control, &prior);
 }
 
-static void serve_all(struct cluster *c)
+static void mark(struct ask_table *t)
 {
-	for (size_t i = 0; i < c->kin_count; i++)
-		c->kin[i]->awaited = false;
-	PODS_FOREACH (p, c->pods)
+	usec_t now = t->cluster->wake->now;
+
+	PODS_FOREACH (p, t->cluster->pods)
 		POD_FOREACH (m, p)
 			if (!m->control.prior_known)
-				serve(c, m, pod_container_of(m));
+				serve(t->cluster, m);
+	for (size_t i = 0; i < t->count; i++) {
+		struct kin *k = (struct kin *)t->items[i];
+
+		if (k->ask.known)
+			k->ask.used = now < k->ask.ask_at;
+		else if (k->described_at != 0 && now - k->described_at < FRESH_USEC)
+			k->ask.used = true;
+		k->ask.used &= k->path != NULL;
+	}
 }
+
+const struct ask_kind cluster_kin_kind = {
+	.bytes = sizeof(struct kin),
+	.request.metadata_only = true,
+	.fresh_usec = FRESH_USEC,
+	.mark = mark,
+	.send = ask,
+	.answered = on_answer,
+	.drop = kin_drop,
+};
 
 static size_t described_count(const struct cluster *c)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < c->kin_count; i++)
-		count += c->kin[i]->described_at != 0;
+	for (size_t i = 0; i < c->kin.count; i++)
+		count += ((struct kin *)c->kin.items[i])->described_at != 0;
 	return count;
 }
 
 int cluster_kin_describe(struct cluster *c, const struct kube_pod *pod, const char *container,
 			 struct prior *ret)
 {
-	struct cluster_kin *k;
+	char key[RECORD_NAME_MAX];
+	struct kin *k;
 
 	if (!has_kin(c, pod))
 		return -ENOENT;
-	k = find(c, pod);
-	if (k == NULL && described_count(c) >= DESCRIBED_MAX)
+	key_of(pod, key);
+	if (described_count(c) >= DESCRIBED_MAX && ask_find(&c->kin, key) == NULL)
 		return -ENOENT;
-	if (k == NULL)
-		k = kin_new(c, pod);
+	k = use(c, pod, 0);
 	if (k == NULL)
 		return -ENOMEM;
 	k->described_at = c->wake->now;
-	if (k->answered_at == 0)
+	if (!k->ask.known)
 		return -EAGAIN;
 	*ret = prior_of(k, container);
 	return ret->pods != 0 ? 0 : -ENOENT;
-}
-
-static struct cluster_kin *next(const struct cluster *c)
-{
-	struct cluster_kin *first = NULL;
-
-	for (size_t i = 0; i < c->kin_count; i++) {
-		struct cluster_kin *k = c->kin[i];
-
-		if (k->call != NULL)
-			return NULL; /* one at a time */
-		if (k->answered_at == 0 && k->ask_at <= c->wake->now &&
-		    (first == NULL || k->ask_at < first->ask_at))
-			first = k;
-	}
-	return first;
-}
-
-void cluster_kin_tick(struct cluster *c)
-{
-	struct cluster_kin *k;
-
-	serve_all(c);
-	for (size_t i = c->kin_count; i > 0; i--)
-		if (!is_needed(c->kin[i - 1])) {
-			kin_drop(&c->kin[i - 1]);
-			c->kin[i - 1] = c->kin[--c->kin_count];
-		}
-	k = next(c);
-	if (k != NULL && kube_watch_state(c->watch)->healthy)
-		ask(k, "");
 }

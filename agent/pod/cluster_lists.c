@@ -17,208 +17,33 @@
 
 /* Before an Event says that nothing of use comes. */
 #define SILENT_USEC (5 * USEC_PER_MIN)
-#define PATH_BYTES  384
-
-#define RETRY_USEC USEC_PER_MIN
-/* A role may be on its way until then; afterwards it is asked for this seldom. */
-#define DOUBT_USEC  (5 * USEC_PER_MIN)
-#define DENIED_USEC (10 * USEC_PER_MIN)
-/* Requests for LimitRanges of namespaces that are new to us. */
-#define FIRST_MAX 4
 /* After so many failures (2 min) pods with a mode of their own are sized without the annotations of
  * namespaces, and those that were sized before and have none are left as they are. */
 #define FAILURES_MAX 3
-
-enum refresh_kind {
-	/* As the kinds of autoscalers. */
-	REFRESH_HORIZONTAL,
-	REFRESH_VERTICAL,
-	REFRESH_RANGES,
-	REFRESH_NAMESPACES,
-	REFRESH_NODE,
-	REFRESH_KIND_COUNT,
-};
-
-/* clang-format off */
-static const struct {
-	usec_t fresh_usec;
-	enum event_kind event;
-	const char *detail;
-} kinds[REFRESH_KIND_COUNT] = {
-	[REFRESH_HORIZONTAL] = {10 * USEC_PER_MIN, EVENT_LIST_DENIED,
-		"HorizontalPodAutoscalers (role vscaled-autoscalers): those that were not read before are not respected"},
-	[REFRESH_VERTICAL] = {10 * USEC_PER_MIN, EVENT_LIST_DENIED,
-		"VerticalPodAutoscalers (role vscaled-autoscalers): of those that were not read before, marks on pods alone are respected"},
-	[REFRESH_RANGES] = {10 * USEC_PER_MIN, EVENT_LIST_DENIED,
-		"LimitRanges (role vscaled-read): those that were not read before are not respected"},
-	[REFRESH_NAMESPACES] = {5 * USEC_PER_MIN, EVENT_NAMESPACES_DENIED, NULL},
-	/* Changes when the kubelet restarts with another configuration or release; what is outdated
-	 * costs one refusal by the kubelet. */
-	[REFRESH_NODE] = {USEC_PER_HOUR, EVENT_LIST_DENIED,
-		"its Node (nodes: get): no request is raised unless it was read before"},
-};
-/* clang-format on */
-
-static bool is_healthy(const struct cluster *c)
-{
-	return c->watch != NULL && kube_watch_state(c->watch)->healthy;
-}
-
-/* Nothing is under way, and it is time. */
-static bool is_due(const struct cluster *c, const struct refresh *r)
-{
-	return r->call == NULL && r->ask_at <= c->wake->now && is_healthy(c);
-}
-
-static void ask(struct cluster *c, struct refresh *r, const struct kube_request *request,
-		kube_done_fn *done, void *arg)
-{
-	if (c->port.start(c->port.ctx, request, done, arg, &r->call) < 0)
-		r->ask_at = c->wake->now + RETRY_USEC;
-}
 
 static bool is_useful(const struct kube_answer *a)
 {
 	return a->error == 0 && a->status == 200;
 }
 
-/* Notes the answer and when to ask again. read: it was of use. True: known, and changed by that. A
- * right that is missing for 5 min is reported, once per kind. */
-static bool answered(struct cluster *c, enum refresh_kind kind, struct refresh *r,
-		     const struct kube_answer *a, bool read)
-{
-	bool denied = a->error == 0 && (a->status == 403 || a->status == 404), before = r->known;
-	usec_t now;
-
-	r->call = NULL;
-	daemon_wake(c->wake);
-	now = c->wake->now;
-	if (read) {
-		*r = (struct refresh){
-			.ask_at = now + kinds[kind].fresh_usec, .read = true, .known = true};
-		return true;
-	}
-	r->ask_at = now + MAX(a->retry_after_usec, RETRY_USEC);
-	if (!denied)
-		r->denied_since = 0;
-	else if (r->denied_since == 0)
-		r->denied_since = now;
-	if (!denied || now - r->denied_since < DOUBT_USEC)
-		return false;
-	r->ask_at = now + DENIED_USEC;
-	r->known = true;
-	if (!(c->denied & (1u << kind)))
-		event_tell(kinds[kind].event, .detail = kinds[kind].detail);
-	c->denied |= 1u << kind;
-	return !before;
-}
-
-static void cancel(struct cluster *c, struct refresh *r)
-{
-	if (r->call != NULL)
-		c->port.cancel(c->port.ctx, r->call);
-	r->call = NULL;
-}
-
 /* --- by namespace --- */
 
 /* NULL: not known. */
-static struct namespace_entry *find(const struct namespace_table *t, const char *namespace)
+static struct namespace_entry *autoscalers_of(const struct cluster *c, enum autoscaler_kind kind,
+					      const struct pod *p)
 {
-	for (size_t i = 0; i < t->count; i++)
-		if (strcmp(t->items[i]->namespace, namespace) == 0)
-			return t->items[i];
-	return NULL;
-}
-
-static struct namespace_entry *add(struct cluster *c, struct namespace_table *t,
-				   const char *namespace)
-{
-	struct namespace_entry *e = calloc(1, sizeof *e);
-	void *grown = reallocarray(t->items, t->count + 1, sizeof(struct namespace_entry *));
-
-	if (grown != NULL)
-		t->items = grown;
-	if (e != NULL)
-		e->namespace = strdup(namespace);
-	if (e == NULL || grown == NULL || e->namespace == NULL) {
-		free(e != NULL ? e->namespace : NULL);
-		free(e);
-		return NULL;
-	}
-	e->cluster = c;
-	t->items[t->count++] = e;
-	return e;
-}
-
-/* Marks it as used. NULL: no memory for a new one. */
-static struct namespace_entry *use(struct cluster *c, struct namespace_table *t,
-				   const char *namespace)
-{
-	struct namespace_entry *e = find(t, namespace);
-
-	if (e == NULL)
-		e = add(c, t, namespace);
-	if (e != NULL)
-		e->used = true;
-	return e;
-}
-
-static void unmark(struct namespace_table *t)
-{
-	for (size_t i = 0; i < t->count; i++)
-		t->items[i]->used = false;
-}
-
-static void forget_unused(struct namespace_table *t)
-{
-	for (size_t i = t->count; i-- > 0;) {
-		struct namespace_entry *e = t->items[i];
-
-		if (e->used)
-			continue;
-		t->items[i] = t->items[--t->count];
-		cancel(e->cluster, &e->list);
-		kube_autoscalers_drop(&e->autoscalers);
-		free(e->namespace);
-		free(e);
-	}
-}
-
-static void free_table(struct namespace_table *t)
-{
-	unmark(t);
-	forget_unused(t);
-	free(t->items);
-	*t = (struct namespace_table){0};
-}
-
-/* The one that is due for longest; NULL: none, or another one is being asked for. One at a time, so
- * that a node with many namespaces sends no burst. */
-static struct namespace_entry *next_due(const struct namespace_table *t, usec_t now)
-{
-	struct namespace_entry *next = NULL;
-
-	for (size_t i = 0; i < t->count; i++) {
-		struct namespace_entry *e = t->items[i];
-
-		if (e->list.call != NULL)
-			return NULL;
-		if (e->list.ask_at <= now && (next == NULL || e->list.ask_at < next->list.ask_at))
-			next = e;
-	}
-	return next;
+	return (struct namespace_entry *)ask_find(&c->lists[kind], p->spec->namespace);
 }
 
 static bool is_in(const struct pod *p, const struct namespace_entry *e)
 {
-	return strcmp(p->spec->namespace, e->namespace) == 0;
+	return strcmp(p->spec->namespace, e->ask.key) == 0;
 }
 
 /* Of the namespace's pods, at once. */
 static void set_bounds(const struct namespace_entry *e)
 {
-	const struct pods *pods = e->cluster->pods;
+	const struct pods *pods = e->ask.table->cluster->pods;
 
 	PODS_FOREACH (p, pods)
 		if (is_in(p, e))
@@ -237,7 +62,7 @@ struct namespace_note {
 static void failed(struct namespace_entry *e, const struct namespace_note *note,
 		   const struct kube_answer *a, const char *detail)
 {
-	const struct pods *pods = e->cluster->pods;
+	const struct pods *pods = e->ask.table->cluster->pods;
 	char status[32];
 
 	if (e->failing_since == 0)
@@ -273,16 +98,15 @@ static const struct namespace_note note_unknown = {
 
 /* Until the first answer requests stay, and no limit is bounded: who is throttled does not wait for
  * the list, and the API server refuses what passes a LimitRange. */
-static void on_ranges(void *arg, const struct kube_answer *a)
+static void on_ranges(struct ask *ask, const struct kube_answer *a)
 {
-	struct namespace_entry *e = arg;
-	struct cluster *c = e->cluster;
+	struct namespace_entry *e = (struct namespace_entry *)ask;
 	struct kube_limit_range fresh = {.container = {.min = {0}}};
 	struct kube_decode_error err = {.text = ""};
 	bool read = is_useful(a) && kube_decode_limit_ranges(a->body, a->len, &fresh, &err) == 0;
-	bool known = e->list.known;
+	bool known = ask->known;
 
-	if (answered(c, REFRESH_RANGES, &e->list, a, read)) {
+	if (ask_answered(ask, a, read)) {
 		known = known && memcmp(&fresh, &e->range, sizeof fresh) == 0;
 		e->range = fresh;
 		if (!known)
@@ -290,22 +114,19 @@ static void on_ranges(void *arg, const struct kube_answer *a)
 	} else if (!known) {
 		failed(e, &note_unknown, a, err.text);
 	}
-	cluster_ranges_first(c);
+	cluster_ranges_first(ask->table->cluster);
 }
 
-static void ask_ranges(struct namespace_entry *e)
+static void mark_ranges(struct ask_table *t)
 {
-	char path[PATH_BYTES];
-	const struct kube_request request = {.method = "GET", .path = path};
-
-	/* A namespace is a DNS label, checked by the decoder: nothing to escape. */
-	snprintf(path, sizeof path, "/api/v1/namespaces/%s/limitranges", e->namespace);
-	ask(e->cluster, &e->list, &request, on_ranges, e);
+	PODS_FOREACH (p, t->cluster->pods)
+		if (!p->observed)
+			ask_use(t, p->spec->namespace, 0);
 }
 
 const struct namespace_entry *cluster_ranges_of(struct cluster *c, const char *namespace)
 {
-	return use(c, &c->ranges, namespace);
+	return (struct namespace_entry *)ask_use(&c->lists[LIST_RANGES], namespace, 0);
 }
 
 /* What stands beside the container that they bound. */
@@ -380,33 +201,7 @@ void cluster_range_bound(const struct kube_limit_range *range, const struct pod 
 
 void cluster_ranges_first(struct cluster *c)
 {
-	size_t calls = 0;
-
-	for (size_t i = 0; i < c->ranges.count; i++)
-		calls += c->ranges.items[i]->list.call != NULL;
-	for (size_t i = 0; i < c->ranges.count && calls < FIRST_MAX; i++) {
-		struct namespace_entry *e = c->ranges.items[i];
-
-		if (e->list.known || !is_due(c, &e->list))
-			continue;
-		ask_ranges(e);
-		calls += e->list.call != NULL;
-	}
-}
-
-void cluster_ranges_tick(struct cluster *c)
-{
-	struct namespace_entry *next;
-
-	unmark(&c->ranges);
-	PODS_FOREACH (p, c->pods)
-		if (!p->observed)
-			use(c, &c->ranges, p->spec->namespace);
-	forget_unused(&c->ranges);
-	cluster_ranges_first(c);
-	next = next_due(&c->ranges, c->wake->now);
-	if (next != NULL && is_healthy(c))
-		ask_ranges(next);
+	ask_first(&c->lists[LIST_RANGES]);
 }
 
 /* --- autoscalers: HorizontalPodAutoscalers of namespaces where vscaled moves requests,
@@ -427,65 +222,50 @@ static const struct namespace_note note_waits = {
 	.concerns = moves_requests,
 };
 
-static void on_autoscalers(void *arg, const struct kube_answer *a)
+static void on_autoscalers(struct ask *ask, const struct kube_answer *a)
 {
-	struct namespace_entry *e = arg;
-	const struct pods *pods = e->cluster->pods;
+	struct namespace_entry *e = (struct namespace_entry *)ask;
+	struct cluster *c = ask->table->cluster;
+	enum autoscaler_kind kind = (enum autoscaler_kind)(ask->table - c->lists);
 	struct kube_autoscalers fresh = {0};
 	struct kube_decode_error err = {.text = ""};
 	/* A cluster without the resource has none. */
-	bool none = e->kind == AUTOSCALER_VERTICAL && a->error == 0 && a->status == 404;
+	bool none = kind == AUTOSCALER_VERTICAL && a->error == 0 && a->status == 404;
 	bool read = none || (is_useful(a) &&
-			     kube_decode_autoscalers(e->kind, a->body, a->len, &fresh, &err) == 0);
+			     kube_decode_autoscalers(kind, a->body, a->len, &fresh, &err) == 0);
 
-	if (!answered(e->cluster, (enum refresh_kind)e->kind, &e->list, a, read)) {
-		if (!e->list.known)
+	if (!ask_answered(ask, a, read)) {
+		if (!ask->known)
 			failed(e, &note_waits, a, err.text);
 		return;
 	}
 	kube_autoscalers_drop(&e->autoscalers);
 	e->autoscalers = fresh;
-	PODS_FOREACH (p, pods)
+	PODS_FOREACH (p, c->pods)
 		if (p->sizes && is_in(p, e))
 			pod_apply_rules(p);
 	/* The first pass has noted the owners of pods. */
 	set_bounds(e);
 }
 
-/* HorizontalPodAutoscalers matter where requests move, the others wherever a pod is to be sized. */
-static void mark_autoscalers(struct cluster *c)
+static void drop_autoscalers(struct ask *a)
 {
-	UNITS_FOREACH (m, c->units)
-		if (moves_requests(m))
-			use(c, &c->autoscalers[AUTOSCALER_HORIZONTAL], m->pod->spec->namespace);
-	PODS_FOREACH (p, c->pods)
-		if (p->sizes && c->config->kubernetes.autoscalers)
-			use(c, &c->autoscalers[AUTOSCALER_VERTICAL], p->spec->namespace);
+	kube_autoscalers_drop(&((struct namespace_entry *)a)->autoscalers);
 }
 
-void cluster_autoscalers_tick(struct cluster *c)
+/* They matter where requests move, the others wherever a pod is to be sized. */
+static void mark_horizontal(struct ask_table *t)
 {
-	static const char *const paths[AUTOSCALER_KIND_COUNT] = {
-		"/apis/autoscaling/v2/namespaces/%s/horizontalpodautoscalers",
-		"/apis/autoscaling.k8s.io/v1/namespaces/%s/verticalpodautoscalers",
-	};
+	UNITS_FOREACH (m, t->cluster->units)
+		if (moves_requests(m))
+			ask_use(t, m->pod->spec->namespace, 0);
+}
 
-	for (size_t i = 0; i < AUTOSCALER_KIND_COUNT; i++)
-		unmark(&c->autoscalers[i]);
-	mark_autoscalers(c);
-	for (size_t i = 0; i < AUTOSCALER_KIND_COUNT; i++) {
-		struct namespace_entry *next;
-		char path[PATH_BYTES];
-		const struct kube_request request = {.method = "GET", .path = path};
-
-		forget_unused(&c->autoscalers[i]);
-		next = next_due(&c->autoscalers[i], c->wake->now);
-		if (next == NULL || !is_healthy(c))
-			continue;
-		next->kind = (enum autoscaler_kind)i;
-		snprintf(path, sizeof path, paths[i], next->namespace);
-		ask(c, &next->list, &request, on_autoscalers, next);
-	}
+static void mark_vertical(struct ask_table *t)
+{
+	PODS_FOREACH (p, t->cluster->pods)
+		if (p->sizes && t->cluster->config->kubernetes.autoscalers)
+			ask_use(t, p->spec->namespace, 0);
 }
 
 /* Is an object above its owner the pod's? */
@@ -499,28 +279,30 @@ static bool counts_above(const struct pod *p)
 }
 
 /* above: an object above its owner counts, too. */
-static const char *autoscaler_of(const struct namespace_table *t, const struct kube_pod *pod,
-				 bool above, enum resource r)
+static const char *autoscaler_of(const struct cluster *c, enum autoscaler_kind kind,
+				 const struct pod *p, bool above, enum resource r)
 {
-	const struct namespace_entry *e = find(t, pod->namespace);
+	const struct namespace_entry *e = autoscalers_of(c, kind, p);
 
-	return e != NULL ? kube_autoscaler_of(&e->autoscalers, kube_pod_kind(pod), pod->workload,
-					      above, r)
+	return e != NULL ? kube_autoscaler_of(&e->autoscalers, kube_pod_kind(p->spec),
+					      p->spec->workload, above, r)
 			 : NULL;
 }
 
 const char *cluster_autoscaler_of(const struct cluster *c, enum autoscaler_kind kind,
 				  const struct pod *p, enum resource r)
 {
-	return autoscaler_of(&c->autoscalers[kind], p->spec, counts_above(p), r);
+	return autoscaler_of(c, kind, p, counts_above(p), r);
 }
 
 bool cluster_autoscaled(const struct pod *p)
 {
-	const struct namespace_table *t = &p->pods->cluster->autoscalers[AUTOSCALER_VERTICAL];
+	const struct cluster *c = p->pods->cluster;
 
-	return autoscaler_of(t, p->spec, false, RESOURCE_CPU) != NULL ||
-	       autoscaler_of(t, p->spec, false, RESOURCE_MEMORY) != NULL;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (autoscaler_of(c, AUTOSCALER_VERTICAL, p, false, r) != NULL)
+			return true;
+	return false;
 }
 
 void cluster_autoscalers_bound(struct cluster *c, const struct pod *p, struct pod_bounds *b)
@@ -530,11 +312,11 @@ void cluster_autoscalers_bound(struct cluster *c, const struct pod *p, struct po
 	uint32_t stay[AUTOSCALER_KIND_COUNT] = {0};
 
 	for (enum autoscaler_kind kind = 0; kind < AUTOSCALER_KIND_COUNT; kind++) {
-		struct namespace_entry *e = find(&c->autoscalers[kind], pod->namespace);
+		struct namespace_entry *e = autoscalers_of(c, kind, p);
 
 		if (e != NULL)
 			kube_autoscalers_owner(&e->autoscalers, kube_pod_kind(pod), pod->workload);
-		b->requests_unknown |= move && (e == NULL || !e->list.known);
+		b->requests_unknown |= move && (e == NULL || !e->ask.known);
 		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 			if ((move || kind == AUTOSCALER_VERTICAL) &&
 			    cluster_autoscaler_of(c, kind, p, r) != NULL)
@@ -550,14 +332,14 @@ void cluster_autoscalers_bound(struct cluster *c, const struct pod *p, struct po
 
 /* --- annotations of all namespaces, metadata alone --- */
 
-static void on_namespaces(void *arg, const struct kube_answer *a)
+static void on_namespaces(struct ask *ask, const struct kube_answer *a)
 {
-	struct cluster *c = arg;
+	struct cluster *c = ask->table->cluster;
 	OWN(kube_namespaces_drop) struct kube_namespaces fresh = {0};
 	struct kube_decode_error err;
 	bool read = is_useful(a) && kube_decode_namespaces(a->body, a->len, &fresh, &err) == 0;
 
-	answered(c, REFRESH_NAMESPACES, &c->namespaces_list, a, read);
+	ask_answered(ask, a, read);
 	if (read) {
 		pods_set_namespaces(c->pods, &fresh);
 	} else if (++c->namespaces_failed == FAILURES_MAX) {
@@ -566,40 +348,32 @@ static void on_namespaces(void *arg, const struct kube_answer *a)
 	}
 }
 
-void cluster_namespaces_tick(struct cluster *c)
+static void mark_namespaces(struct ask_table *t)
 {
-	static const struct kube_request request = {.method = "GET",
-						    .path = "/api/v1/namespaces?resourceVersion=0",
-						    .metadata_only = true};
-
-	if (c->config->kubernetes.namespace_annotations && is_due(c, &c->namespaces_list))
-		ask(c, &c->namespaces_list, &request, on_namespaces, c);
+	if (t->cluster->config->kubernetes.namespace_annotations)
+		ask_use(t, "", 0);
 }
 
 /* --- the Node --- */
 
-static void on_node(void *arg, const struct kube_answer *a)
+static void on_node(struct ask *ask, const struct kube_answer *a)
 {
-	struct cluster *c = arg;
+	struct cluster *c = ask->table->cluster;
 	struct kube_decode_error err;
 	bool read = is_useful(a) && kube_decode_node(a->body, a->len, &c->node_object, &err) == 0;
 
-	answered(c, REFRESH_NODE, &c->node_list, a, read);
+	ask_answered(ask, a, read);
+	c->node_read |= read;
 }
 
-void cluster_node_tick(struct cluster *c)
+static void mark_node(struct ask_table *t)
 {
-	char path[PATH_BYTES];
-	const struct kube_request request = {.method = "GET", .path = path};
-
-	snprintf(path, sizeof path, "/api/v1/nodes/%s", c->node);
-	if (is_due(c, &c->node_list))
-		ask(c, &c->node_list, &request, on_node, c);
+	ask_use(t, t->cluster->node, 0);
 }
 
 const struct kube_node *cluster_node_of(const struct cluster *c)
 {
-	return c->node_list.read ? &c->node_object : NULL;
+	return c->node_read ? &c->node_object : NULL;
 }
 
 /* From this release on a kubelet takes a lower memory limit without pod-level statistics; before,
@@ -612,7 +386,7 @@ static const struct {
 
 static bool node_version(const struct cluster *c, unsigned *ret_minor, unsigned *ret_patch)
 {
-	return c->node_list.read &&
+	return c->node_read &&
 	       sscanf(c->node_object.kubelet_version, "v1.%u.%u", ret_minor, ret_patch) == 2;
 }
 
@@ -638,15 +412,6 @@ bool cluster_resizes(const struct cluster *c, const struct kube_pod *pod)
 
 	return !pod->pod_resources ||
 	       (node_version(c, &minor, &patch) && minor >= POD_RESIZE_MINOR);
-}
-
-void cluster_lists_free(struct cluster *c)
-{
-	free_table(&c->ranges);
-	for (size_t i = 0; i < AUTOSCALER_KIND_COUNT; i++)
-		free_table(&c->autoscalers[i]);
-	cancel(c, &c->namespaces_list);
-	cancel(c, &c->node_list);
 }
 
 /* --- its name: with a wrong one nothing would be sized, without an error --- */
@@ -691,4 +456,55 @@ void cluster_node_check(struct cluster *c)
 		return;
 	c->units->host->name_wrong = true;
 	event_tell(EVENT_NODE_NAME_WRONG, .detail = c->node);
+}
+
+/* --- all of them --- */
+
+/* clang-format off */
+static const struct ask_kind kinds[LIST_COUNT] = {
+	[LIST_HORIZONTAL] = {sizeof(struct namespace_entry),
+		"/apis/autoscaling/v2/namespaces/", "/horizontalpodautoscalers",
+		.fresh_usec = 10 * USEC_PER_MIN, .event = EVENT_LIST_DENIED,
+		.detail = "HorizontalPodAutoscalers (role vscaled-autoscalers): those that were not read before are not respected",
+		.mark = mark_horizontal, .answered = on_autoscalers, .drop = drop_autoscalers},
+	[LIST_VERTICAL] = {sizeof(struct namespace_entry),
+		"/apis/autoscaling.k8s.io/v1/namespaces/", "/verticalpodautoscalers",
+		.fresh_usec = 10 * USEC_PER_MIN, .event = EVENT_LIST_DENIED,
+		.detail = "VerticalPodAutoscalers (role vscaled-autoscalers): of those that were not read before, marks on pods alone are respected",
+		.mark = mark_vertical, .answered = on_autoscalers, .drop = drop_autoscalers},
+	[LIST_NAMESPACES] = {sizeof(struct ask), "/api/v1/namespaces?resourceVersion=0", "",
+		.request.metadata_only = true, .fresh_usec = 5 * USEC_PER_MIN,
+		.event = EVENT_NAMESPACES_DENIED, .mark = mark_namespaces, .answered = on_namespaces},
+	/* Changes when the kubelet restarts with another configuration or release; what is outdated
+	 * costs one refusal by the kubelet. */
+	[LIST_NODE] = {sizeof(struct ask), "/api/v1/nodes/", "",
+		.fresh_usec = USEC_PER_HOUR, .event = EVENT_LIST_DENIED,
+		.detail = "its Node (nodes: get): no request is raised unless it was read before",
+		.mark = mark_node, .answered = on_node},
+	[LIST_RANGES] = {sizeof(struct namespace_entry), "/api/v1/namespaces/", "/limitranges",
+		.fresh_usec = 10 * USEC_PER_MIN, .event = EVENT_LIST_DENIED,
+		.detail = "LimitRanges (role vscaled-read): those that were not read before are not respected",
+		.first_max = 4, .mark = mark_ranges, .answered = on_ranges},
+};
+/* clang-format on */
+
+void cluster_lists_start(struct cluster *c)
+{
+	for (size_t i = 0; i < LIST_COUNT; i++)
+		c->lists[i] = (struct ask_table){.kind = &kinds[i], .cluster = c, .port = &c->port};
+	c->kin = (struct ask_table){.kind = &cluster_kin_kind, .cluster = c, .port = &c->port};
+}
+
+void cluster_lists_tick(struct cluster *c, bool review)
+{
+	ask_tick(&c->kin);
+	for (size_t i = 0; i < (review ? LIST_COUNT : LIST_RANGES); i++)
+		ask_tick(&c->lists[i]);
+}
+
+void cluster_lists_free(struct cluster *c)
+{
+	for (size_t i = 0; i < LIST_COUNT; i++)
+		ask_free(&c->lists[i]);
+	ask_free(&c->kin);
 }

@@ -22,25 +22,19 @@
 #define BODY_MAX   (512 * KIB)
 #define USER_AGENT "vscaled/" VSCALED_VERSION
 
-/* One container of a workload; the same for all its pods of this node. */
-struct past_entry {
-	char *key; /* of its history */
-	usec_t ask_at;
-	bool answered;
-	bool used; /* a container needs it */
+/* One container of a workload, by the key of its history; the same for all its pods of this node.
+ */
+struct past {
+	struct ask ask;
+	enum resource asked;                         /* now, or next */
+	struct past_sample *samples[RESOURCE_COUNT]; /* owned */
+	size_t sample_count[RESOURCE_COUNT];
 };
 
 struct cluster_prometheus {
-	struct cluster *cluster;
+	struct ask_table table;
 	struct kube_client *client;
-	struct kube_call *call; /* NULL: none under way */
-	struct past_entry *entries;
-	size_t count;
-	/* The request under way. */
-	char *key;
-	enum resource asked;
-	struct past_sample *samples[RESOURCE_COUNT]; /* owned */
-	size_t sample_count[RESOURCE_COUNT];
+	struct kube_port port; /* to client */
 	/* After a failure there is no query for a while. */
 	struct backoff backoff;
 	usec_t quiet_until;
@@ -48,35 +42,6 @@ struct cluster_prometheus {
 };
 
 /* ---- which containers ---- */
-
-static struct past_entry *find(const struct cluster_prometheus *p, const char *key)
-{
-	for (size_t i = 0; i < p->count; i++)
-		if (strcmp(p->entries[i].key, key) == 0)
-			return &p->entries[i];
-	return NULL;
-}
-
-/* A random part of the jitter: after a roll-out all nodes ask. */
-static struct past_entry *add(struct cluster_prometheus *p, const char *key)
-{
-	struct cluster *c = p->cluster;
-	usec_t most = c->config->kubernetes.start_jitter_usec;
-	struct past_entry *e = reallocarray(p->entries, p->count + 1, sizeof *e);
-
-	if (e == NULL)
-		return NULL;
-	p->entries = e;
-	e += p->count;
-	*e = (struct past_entry){
-		.key = strdup(key),
-		.ask_at = c->wake->now + (most != 0 ? random_next(&c->random) % most : 0),
-	};
-	if (e->key == NULL)
-		return NULL;
-	p->count++;
-	return e;
-}
 
 static bool needs(const struct cluster *c, const struct managed *m)
 {
@@ -88,58 +53,39 @@ static bool needs(const struct cluster *c, const struct managed *m)
 	       (m->control.prior_known && m->control.prior.pods == 0);
 }
 
-static void note_needs(struct cluster_prometheus *p)
+/* A random part of the jitter: after a roll-out all nodes ask. */
+static void mark(struct ask_table *t)
 {
-	struct cluster *c = p->cluster;
+	const struct cluster *c = t->cluster;
 
-	for (size_t i = 0; i < p->count; i++)
-		p->entries[i].used = false;
-	UNITS_FOREACH (m, c->units) {
-		struct past_entry *e;
-
-		if (!needs(c, m))
-			continue;
-		e = find(p, m->history_key);
-		if (e == NULL)
-			e = add(p, m->history_key);
-		if (e != NULL)
-			e->used = true;
-	}
-}
-
-static void forget_unused(struct cluster_prometheus *p)
-{
-	for (size_t i = p->count; i > 0; i--) {
-		if (p->entries[i - 1].used)
-			continue;
-		free(p->entries[i - 1].key);
-		p->entries[i - 1] = p->entries[--p->count];
-	}
+	UNITS_FOREACH (m, c->units)
+		if (needs(c, m))
+			ask_use(t, m->history_key, c->config->kubernetes.start_jitter_usec);
 }
 
 /* ---- the requests ---- */
 
-static void clear(struct cluster_prometheus *p)
+static void clear(struct ask *a)
 {
+	struct past *e = (struct past *)a;
+
 	for (int r = 0; r < RESOURCE_COUNT; r++) {
-		free(p->samples[r]);
-		p->samples[r] = NULL;
-		p->sample_count[r] = 0;
+		free(e->samples[r]);
+		e->samples[r] = NULL;
+		e->sample_count[r] = 0;
 	}
-	free(p->key);
-	p->key = NULL;
+	e->asked = RESOURCE_CPU;
 }
 
 /* Reported again when it is another kind of failure. */
-static void failed(struct cluster_prometheus *p, int kind, const char *what)
+static void failed(struct ask *a, int kind, const char *what)
 {
-	struct cluster *c = p->cluster;
-	struct past_entry *e = p->key != NULL ? find(p, p->key) : NULL;
+	struct cluster_prometheus *p = a->table->cluster->past;
+	usec_t now = a->table->cluster->wake->now;
 
-	if (e != NULL)
-		e->ask_at = c->wake->now; /* behind the others */
-	p->quiet_until = c->wake->now + backoff_next(&p->backoff, c->wake->now);
-	clear(p);
+	a->ask_at = now; /* behind the others */
+	p->quiet_until = now + backoff_next(&p->backoff, now);
+	clear(a);
 	if (p->trouble == kind)
 		return;
 	p->trouble = kind;
@@ -147,18 +93,19 @@ static void failed(struct cluster_prometheus *p, int kind, const char *what)
 }
 
 /* To every container that still needs it. */
-static void give(struct cluster_prometheus *p)
+static void give(const struct past *e)
 {
-	struct cluster *c = p->cluster;
+	const struct cluster *c = e->ask.table->cluster;
+
 	UNITS_FOREACH (m, c->units) {
 		struct past_series own[RESOURCE_COUNT] = {0};
 		char detail[96];
 
-		if (!needs(c, m) || strcmp(m->history_key, p->key) != 0)
+		if (!needs(c, m) || strcmp(m->history_key, e->ask.key) != 0)
 			continue;
 		for (int r = 0; r < RESOURCE_COUNT; r++)
 			if (m->control.history.observed_usec[r] < OWN_USEC)
-				own[r] = (struct past_series){p->samples[r], p->sample_count[r],
+				own[r] = (struct past_series){e->samples[r], e->sample_count[r],
 							      c->config->prometheus.step_usec};
 		if (own[RESOURCE_CPU].count + own[RESOURCE_MEMORY].count == 0)
 			continue;
@@ -170,51 +117,43 @@ static void give(struct cluster_prometheus *p)
 	}
 }
 
-static void ask(struct cluster_prometheus *p);
+static void ask(struct ask *a);
 
-static void answered(struct cluster_prometheus *p)
+static void on_answer(struct ask *ask_, const struct kube_answer *a)
 {
-	struct past_entry *e = find(p, p->key);
-
-	p->trouble = 0;
-	p->backoff.wait_usec = 0;
-	if (p->asked == RESOURCE_CPU) {
-		p->asked = RESOURCE_MEMORY;
-		ask(p);
-		return;
-	}
-	if (e != NULL)
-		e->answered = true;
-	give(p);
-	clear(p);
-}
-
-static void on_answer(void *arg, const struct kube_answer *a)
-{
-	struct cluster_prometheus *p = arg;
+	struct cluster_prometheus *p = ask_->table->cluster->past;
+	struct past *e = (struct past *)ask_;
 	struct prometheus_error err = {""};
 	char text[300];
 	int r;
 
-	p->call = NULL;
-	daemon_wake(p->cluster->wake);
 	if (a->error != 0) {
-		failed(p, a->error, a->detail);
+		failed(ask_, a->error, a->detail);
 		return;
 	}
 	if (a->status != 200) {
 		prometheus_refusal(a->body, a->len, &err);
 		snprintf(text, sizeof text, "HTTP status %u%s%s", a->status,
 			 err.text[0] != '\0' ? ": " : "", err.text);
-		failed(p, (int)a->status, text);
+		failed(ask_, (int)a->status, text);
 		return;
 	}
-	r = prometheus_parse(a->body, a->len, &p->samples[p->asked], &p->sample_count[p->asked],
+	r = prometheus_parse(a->body, a->len, &e->samples[e->asked], &e->sample_count[e->asked],
 			     &err);
-	if (r < 0)
-		failed(p, r, err.text[0] != '\0' ? err.text : strerror(-r));
-	else
-		answered(p);
+	if (r < 0) {
+		failed(ask_, r, err.text[0] != '\0' ? err.text : strerror(-r));
+		return;
+	}
+	p->trouble = 0;
+	p->backoff.wait_usec = 0;
+	if (e->asked == RESOURCE_CPU) {
+		e->asked = RESOURCE_MEMORY;
+		ask(ask_);
+		return;
+	}
+	ask_known(ask_);
+	give(e);
+	clear(ask_);
 }
 
 static const struct managed *any_of(const struct cluster *c, const char *key)
@@ -226,18 +165,17 @@ static const struct managed *any_of(const struct cluster *c, const char *key)
 	return NULL;
 }
 
-static void ask(struct cluster_prometheus *p)
+static void ask(struct ask *a)
 {
-	const struct config_prometheus *config = &p->cluster->config->prometheus;
-	const struct managed *m = any_of(p->cluster, p->key);
+	const struct cluster *c = a->table->cluster;
+	const struct config_prometheus *config = &c->config->prometheus;
+	const struct managed *m = any_of(c, a->key);
 	char path[PROMETHEUS_PATH_BYTES];
-	struct kube_request request = {
-		.method = "GET", .path = path, .body_max = BODY_MAX, .timeout_usec = TIMEOUT_USEC};
 	struct prometheus_query query;
 	int r;
 
 	if (m == NULL) {
-		clear(p);
+		clear(a);
 		return;
 	}
 	query = (struct prometheus_query){
@@ -246,39 +184,32 @@ static void ask(struct cluster_prometheus *p)
 		.workload = m->pod->spec->workload,
 		.container = pod_container_of(m),
 		.matchers = config->matchers != NULL ? config->matchers : "",
-		.end_real = p->cluster->wake->now_real,
+		.end_real = c->wake->now_real,
 		.range_usec = config->range_usec,
 		.step_usec = config->step_usec,
 	};
-	r = prometheus_path(&query, p->asked, path);
+	r = prometheus_path(&query, ((struct past *)a)->asked, path);
 	if (r == 0)
-		r = kube_client_start(p->client, &request, NULL, on_answer, p, &p->call);
+		r = ask_send(a, path);
 	if (r < 0)
-		failed(p, r, strerror(-r));
+		failed(a, r, strerror(-r));
 }
+
+static const struct ask_kind kind = {
+	.bytes = sizeof(struct past),
+	.request = {.body_max = BODY_MAX, .timeout_usec = TIMEOUT_USEC},
+	.fresh_usec = LIMIT_MAX,
+	.elsewhere = true,
+	.mark = mark,
+	.send = ask,
+	.answered = on_answer,
+	.drop = clear,
+};
 
 void cluster_prometheus_tick(struct cluster *c)
 {
-	struct cluster_prometheus *p = c->past;
-	struct past_entry *next = NULL;
-
-	if (p == NULL || p->call != NULL || c->wake->now < p->quiet_until)
-		return;
-	note_needs(p);
-	forget_unused(p);
-	for (size_t i = 0; i < p->count; i++) {
-		struct past_entry *e = &p->entries[i];
-
-		if (!e->answered && e->ask_at <= c->wake->now &&
-		    (next == NULL || e->ask_at < next->ask_at))
-			next = e;
-	}
-	if (next == NULL)
-		return;
-	p->key = strdup(next->key);
-	p->asked = RESOURCE_CPU;
-	if (p->key != NULL)
-		ask(p);
+	if (c->past != NULL && c->wake->now >= c->past->quiet_until)
+		ask_tick(&c->past->table);
 }
 
 /* Owned; without the slashes at its end. */
@@ -314,7 +245,8 @@ void cluster_prometheus_start(struct cluster *c)
 		free(p);
 		return;
 	}
-	p->cluster = c;
+	p->table = (struct ask_table){.kind = &kind, .cluster = c, .port = &p->port};
+	p->port = (struct kube_port){p->client, c->port.start, c->port.cancel};
 	p->backoff.random = random_next(&c->random);
 	c->past = p;
 }
@@ -325,11 +257,8 @@ void cluster_prometheus_free(struct cluster *c)
 
 	if (p == NULL)
 		return;
+	ask_free(&p->table);
 	kube_client_free(p->client);
-	clear(p);
-	for (size_t i = 0; i < p->count; i++)
-		free(p->entries[i].key);
-	free(p->entries);
 	free(p);
 	c->past = NULL;
 }

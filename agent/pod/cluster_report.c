@@ -635,7 +635,7 @@ static bool ratifies(const struct cluster *c, const struct pod *p,
 		     const struct namespace_entry *range)
 {
 	return !p->spec->deleting && cluster_resizes(c, p->spec) && c->watch != NULL &&
-	       kube_watch_state(c->watch)->healthy && range != NULL && range->list.known &&
+	       kube_watch_state(c->watch)->healthy && range != NULL && range->ask.known &&
 	       reporter_ratifies(c->reporter, p->report, c->wake->now);
 }
 
@@ -669,7 +669,7 @@ static void hook_bounds(const struct pod *p, const struct kube_container *k, str
 
 	cluster_autoscalers_bound(c, p, b);
 	b->unratified_permille = unratified_permille(c, k, ratifies(c, p, range));
-	b->ranges_unknown = range != NULL && !range->list.known;
+	b->ranges_unknown = range != NULL && !range->ask.known;
 	b->requests_unknown |= b->ranges_unknown && (b->requests_move || b->limits_stay);
 	b->growth_held = !(k->restart_on_resize & RESOURCES_MEMORY) &&
 			 report_lead_tried(reporter_state(p->report), c->wake->now);

@@ -57,15 +57,15 @@ TEST(own)
 	crig_kubelet(&c, p, NULL);
 	CHECK_EQ(crig_requests(&c, "verticalpodautoscalers", 200), 2);
 	make("Pod", "web-0", ",\"updatePolicy\":{\"updateMode\":\"InPlaceOrRecreate\"}");
-	c.rig.loop->cluster->autoscalers[AUTOSCALER_VERTICAL].items[0]->list.ask_at = 0;
+	c.rig.loop->cluster->lists[LIST_VERTICAL].items[0]->ask_at = 0;
 	CHECK(crig_until(&c, 60, burn_699, is_left_alone));
 }
 
 static bool is_list_read(struct crig *x)
 {
-	const struct namespace_table *t = &x->rig.loop->cluster->autoscalers[AUTOSCALER_VERTICAL];
+	const struct ask_table *t = &x->rig.loop->cluster->lists[LIST_VERTICAL];
 
-	return t->count > 0 && t->items[0]->list.read;
+	return t->count > 0 && t->items[0]->known;
 }
 
 /* An operator's custom resource: what is held stays, but for memory that use would fill. */
@@ -96,15 +96,13 @@ static void test_moves(const char *more)
 /* The list fails for once: what was known stays. */
 static void test_stays(const char *kind, int status)
 {
-	struct namespace_entry *e;
 
 	open_with(true, AUTO);
 	make("Pod", "web-0", "");
 	crig_start(&c);
 	CHECK(crig_until(&c, 60, burn_699, is_list_read));
-	e = c.rig.loop->cluster->autoscalers[AUTOSCALER_VERTICAL].items[0];
 	crig_fault(&c, kind, BY_VERTICAL ",\"count\":1");
-	e->list.ask_at = 0;
+	c.rig.loop->cluster->lists[LIST_VERTICAL].items[0]->ask_at = 0;
 	for (unsigned i = 0; i < 30 && crig_requests(&c, "verticalpodautoscalers", status) == 0;
 	     i++)
 		rig_run(&c.rig, 10, burn_699);

@@ -101,10 +101,9 @@ static void test_autoscalers_stay(const char *kind, int status)
 	rig_run(&c.rig, 60, burn_300);
 	CHECK_EQ(request(RESOURCE_CPU), 100);
 	crig_fault(&c, kind, BY_AUTOSCALE ",\"count\":1");
-	check_asked_again(
-		"horizontalpodautoscalers",
-		&c.rig.loop->cluster->autoscalers[AUTOSCALER_HORIZONTAL].items[0]->list.ask_at,
-		status, burn_300);
+	check_asked_again("horizontalpodautoscalers",
+			  &c.rig.loop->cluster->lists[LIST_HORIZONTAL].items[0]->ask_at, status,
+			  burn_300);
 	rig_run(&c.rig, 60, burn_300);
 	CHECK_EQ(request(RESOURCE_CPU), 100);
 	CHECK_EQ(crig_lines(&c, EVENT_LIST_DENIED, "HorizontalPodAutoscalers"), 0);
@@ -170,8 +169,8 @@ static void test_ranges_stay(const char *kind, int status)
 	struct rig_pod *p = begin_ranges();
 
 	crig_fault(&c, kind, BY_RANGES ",\"count\":1");
-	check_asked_again("limitranges", &c.rig.loop->cluster->ranges.items[0]->list.ask_at, status,
-			  burn_699);
+	check_asked_again("limitranges", &c.rig.loop->cluster->lists[LIST_RANGES].items[0]->ask_at,
+			  status, burn_699);
 	rig_run(&c.rig, 60, burn_699);
 	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 300);
 	CHECK_EQ(c.rig.events[EVENT_LIST_DENIED], 0);
@@ -228,7 +227,8 @@ TEST(namespaces_stay)
 {
 	begin_namespaces();
 	crig_fault(&c, "403", BY_SPACES ",\"count\":1");
-	check_asked_again("/api/v1/namespaces?", &c.rig.loop->cluster->namespaces_list.ask_at, 403,
+	check_asked_again("/api/v1/namespaces?",
+			  &c.rig.loop->cluster->lists[LIST_NAMESPACES].items[0]->ask_at, 403,
 			  burn_699);
 	CHECK(is_at_700(&c));
 	CHECK_EQ(c.rig.daemon->pods.count, 1);
@@ -266,7 +266,7 @@ TEST(node_stays)
 	CHECK(crig_until(&c, 900, burn_50, is_node_known));
 	crig_fault(&c, "403", BY_NODE ",\"count\":1");
 	/* An hour later. */
-	c.rig.loop->cluster->node_list.ask_at = 0;
+	c.rig.loop->cluster->lists[LIST_NODE].items[0]->ask_at = 0;
 	time_until_asked("GET /api/v1/nodes/", 403, 1, burn_50);
 	rig_run(&c.rig, 5, burn_50);
 	CHECK(is_node_known(&c));

@@ -401,7 +401,7 @@ static void run(uint64_t seed)
 	w.n = (struct report_node){0};
 	w.now = 1000 * S;
 	w.wake.now = w.now;
-	w.c = (struct cluster){.wake = &w.wake, .pods = &pods, .node_list.read = true};
+	w.c = (struct cluster){.wake = &w.wake, .pods = &pods, .node_read = true};
 	w.c.node_object.allocatable[RESOURCE_CPU] = ALLOCATABLE;
 	w.c.node_object.allocatable[RESOURCE_MEMORY] = GIB;
 	t.request_up_usec = 0;
@@ -436,7 +436,7 @@ TEST(full_node)
 /* A pod that cannot be read: what it had before counts; one that was never read may have all. */
 TEST(unreadable)
 {
-	struct cluster x = {.wake = &w.wake, .pods = &pods, .node_list.read = true};
+	struct cluster x = {.wake = &w.wake, .pods = &pods, .node_read = true};
 	struct kube_container ours = app(CONTAINER_APP, 100, 100, 100),
 			      others = app(CONTAINER_APP, 700, 700, 700);
 	struct kube_pod a = {.uid = (char *)"a",
@@ -491,7 +491,7 @@ TEST(decreases)
 		{"v1.38.0-alpha.1", true}, {"v1.40.12", true},      {"", false},
 		{"v1.36", false},          {"unknown", false},
 	};
-	struct cluster x = {.node_list.read = true};
+	struct cluster x = {.node_read = true};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		snprintf(x.node_object.kubelet_version, sizeof x.node_object.kubelet_version, "%s",
@@ -499,6 +499,6 @@ TEST(decreases)
 		CHECK_EQ(cluster_node_decreases(&x), rows[i].sent);
 	}
 	snprintf(x.node_object.kubelet_version, sizeof x.node_object.kubelet_version, "v1.33.5");
-	x.node_list.read = false;
+	x.node_read = false;
 	CHECK(!cluster_node_decreases(&x));
 }
