@@ -22,12 +22,8 @@ struct ask *ask_find(const struct ask_table *t, const char *key)
 	return NULL;
 }
 
-static void drop(struct ask **at)
+static void drop(struct ask *a)
 {
-	struct ask *a = *at;
-
-	if (a == NULL)
-		return;
 	if (a->call != NULL)
 		a->table->port->cancel(a->table->port->ctx, a->call);
 	if (a->table->kind->drop != NULL)
@@ -36,9 +32,8 @@ static void drop(struct ask **at)
 	free(a);
 }
 
-static struct ask *add(struct ask_table *t, const char *key, usec_t wait_max)
+static struct ask *add(struct ask_table *t, const char *key)
 {
-	struct cluster *c = t->cluster;
 	struct ask *a = calloc(1, t->kind->bytes);
 	void *grown = reallocarray(t->items, t->count + 1, sizeof(struct ask *));
 
@@ -49,18 +44,20 @@ static struct ask *add(struct ask_table *t, const char *key, usec_t wait_max)
 		return NULL;
 	}
 	a->table = t;
-	if (wait_max != 0)
-		a->ask_at = c->wake->now + random_next(&c->random) % wait_max;
 	t->items[t->count++] = a;
 	return a;
 }
 
 struct ask *ask_use(struct ask_table *t, const char *key, usec_t wait_max)
 {
+	struct cluster *c = t->cluster;
 	struct ask *a = ask_find(t, key);
 
-	if (a == NULL)
-		a = add(t, key, wait_max);
+	if (a == NULL) {
+		a = add(t, key);
+		if (a != NULL && wait_max != 0)
+			a->ask_at = c->wake->now + random_next(&c->random) % wait_max;
+	}
 	if (a != NULL)
 		a->used = true;
 	return a;
@@ -69,7 +66,7 @@ struct ask *ask_use(struct ask_table *t, const char *key, usec_t wait_max)
 void ask_free(struct ask_table *t)
 {
 	for (size_t i = 0; i < t->count; i++)
-		drop(&t->items[i]);
+		drop(t->items[i]);
 	free(t->items);
 	t->items = NULL;
 	t->count = 0;
@@ -83,7 +80,7 @@ static void forget_unused(struct ask_table *t)
 	t->kind->mark(t);
 	for (size_t i = t->count; i-- > 0;)
 		if (!t->items[i]->used && t->items[i]->call == NULL) {
-			drop(&t->items[i]);
+			drop(t->items[i]);
 			t->items[i] = t->items[--t->count];
 		}
 }

@@ -25,24 +25,19 @@
 /* The token for the next list. */
 #define TOKEN_MAX 1024
 
-/* A workload, by the key of its histories. */
+/* A workload, by the key of its histories without a container. */
 struct kin {
 	struct ask ask;
-	char *path;            /* of the list; NULL: not filled, no memory */
-	char token[TOKEN_MAX]; /* for the next list; "": from the beginning */
-	unsigned lists;        /* so far, without anything published */
-	usec_t described_at;   /* a pod of it was described last; 0: never */
+	char path[CLUSTER_SELECTOR_BYTES + 384]; /* of the first list */
+	char token[TOKEN_MAX];                   /* for the next one; "": of the first */
+	unsigned lists;                          /* so far, without anything published */
+	usec_t described_at;                     /* a pod of it was described last; 0: never */
 	struct {
 		char name[64];
 		struct prior prior;
-	} *containers;
+	} *containers; /* NULL: no memory */
 	size_t container_count;
 };
-
-static void key_of(const struct kube_pod *pod, char ret[static RECORD_NAME_MAX])
-{
-	persist_history_key(pod, "", ret);
-}
 
 /* --- the request */
 
@@ -112,7 +107,7 @@ static int collect(void *arg, struct kube_pod *pod)
 	const char *text = kube_pod_annotation(p, "status");
 	char key[RECORD_NAME_MAX];
 
-	key_of(p, key);
+	persist_history_key(p, "", key);
 	if (text == NULL || !p->owned || strcmp(key, k->ask.key) != 0)
 		return 0;
 	for (size_t i = 0; i < k->container_count; i++) {
@@ -151,19 +146,19 @@ static int take_list(struct kin *k, const struct kube_answer *a)
 	return 0;
 }
 
-static void ask(struct ask *a)
+static void send_list(struct ask *a)
 {
 	const struct kin *k = (struct kin *)a;
-	char path[CLUSTER_SELECTOR_BYTES + TOKEN_MAX + 384];
+	char path[sizeof k->path + TOKEN_MAX + 16];
 
 	snprintf(path, sizeof path, "%s%s%s", k->path, k->token[0] != '\0' ? "&continue=" : "",
 		 k->token);
 	(void)ask_send(a, path);
 }
 
-static void on_answer(struct ask *ask_, const struct kube_answer *a)
+static void on_answer(struct ask *ask, const struct kube_answer *a)
 {
-	struct kin *k = (struct kin *)ask_;
+	struct kin *k = (struct kin *)ask;
 	/* A refusal is temporary: the agent lists pods of its node with the same right. 410: the
 	 * token is too old. */
 	bool again = a->error != 0 || (a->status != 200 && a->status != 400);
@@ -172,13 +167,13 @@ static void on_answer(struct ask *ask_, const struct kube_answer *a)
 	if (a->error == 0 && a->status == 200)
 		again = take_list(k, a) < 0;
 	if (again) {
-		ask_again(ask_, a);
+		ask_again(ask, a);
 		k->lists = 0;
 	} else if (k->token[0] != '\0' && ++k->lists < LISTS_MAX) {
-		ask(ask_);
+		send_list(ask);
 	} else {
-		ask_known(ask_);
-		ask_tick(ask_->table);
+		ask_known(ask);
+		ask_tick(ask->table);
 	}
 }
 
@@ -186,29 +181,22 @@ static void on_answer(struct ask *ask_, const struct kube_answer *a)
 
 static void kin_drop(struct ask *a)
 {
-	struct kin *k = (struct kin *)a;
-
-	free(k->containers);
-	free(k->path);
+	free(((struct kin *)a)->containers);
 }
 
 static void fill(struct kin *k, const struct kube_pod *p)
 {
-	char path[CLUSTER_SELECTOR_BYTES + 384], selector[CLUSTER_SELECTOR_BYTES];
 	size_t count = MIN(p->container_count, (size_t)REPORT_CONTAINERS_MAX);
+	char selector[CLUSTER_SELECTOR_BYTES];
 
-	free(k->containers);
 	k->containers = calloc(count, sizeof *k->containers);
-	if (k->containers == NULL)
-		return;
-	k->container_count = count;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; k->containers != NULL && i < count; i++)
 		snprintf(k->containers[i].name, sizeof k->containers[i].name, "%s",
 			 p->containers[i].name);
+	k->container_count = count;
 	cluster_selector(p->labels, selector);
-	snprintf(path, sizeof path, "/api/v1/namespaces/%s/pods?labelSelector=%s&limit=%d",
+	snprintf(k->path, sizeof k->path, "/api/v1/namespaces/%s/pods?labelSelector=%s&limit=%d",
 		 p->namespace, selector, PRIOR_PODS_MAX);
-	k->path = strdup(path);
 }
 
 /* NULL: no memory for a new one. */
@@ -217,11 +205,11 @@ static struct kin *use(struct cluster *c, const struct kube_pod *p, usec_t wait_
 	char key[RECORD_NAME_MAX];
 	struct kin *k;
 
-	key_of(p, key);
+	persist_history_key(p, "", key);
 	k = (struct kin *)ask_use(&c->kin, key, wait_max);
-	if (k != NULL && k->path == NULL)
+	if (k != NULL && k->containers == NULL)
 		fill(k, p);
-	return k != NULL && k->path != NULL ? k : NULL;
+	return k != NULL && k->containers != NULL ? k : NULL;
 }
 
 /* --- the containers */
@@ -295,7 +283,7 @@ static void mark(struct ask_table *t)
 			k->ask.used = now < k->ask.ask_at;
 		else if (k->described_at != 0 && now - k->described_at < FRESH_USEC)
 			k->ask.used = true;
-		k->ask.used &= k->path != NULL;
+		k->ask.used &= k->containers != NULL;
 	}
 }
 
@@ -304,7 +292,7 @@ const struct ask_kind cluster_kin_kind = {
 	.request.metadata_only = true,
 	.fresh_usec = FRESH_USEC,
 	.mark = mark,
-	.send = ask,
+	.send = send_list,
 	.answered = on_answer,
 	.drop = kin_drop,
 };
@@ -326,7 +314,7 @@ int cluster_kin_describe(struct cluster *c, const struct kube_pod *pod, const ch
 
 	if (!has_kin(c, pod))
 		return -ENOENT;
-	key_of(pod, key);
+	persist_history_key(pod, "", key);
 	if (described_count(c) >= DESCRIBED_MAX && ask_find(&c->kin, key) == NULL)
 		return -ENOENT;
 	k = use(c, pod, 0);

@@ -117,43 +117,43 @@ static void give(const struct past *e)
 	}
 }
 
-static void ask(struct ask *a);
+static void send_query(struct ask *a);
 
-static void on_answer(struct ask *ask_, const struct kube_answer *a)
+static void on_answer(struct ask *ask, const struct kube_answer *a)
 {
-	struct cluster_prometheus *p = ask_->table->cluster->past;
-	struct past *e = (struct past *)ask_;
+	struct cluster_prometheus *p = ask->table->cluster->past;
+	struct past *e = (struct past *)ask;
 	struct prometheus_error err = {""};
 	char text[300];
 	int r;
 
 	if (a->error != 0) {
-		failed(ask_, a->error, a->detail);
+		failed(ask, a->error, a->detail);
 		return;
 	}
 	if (a->status != 200) {
 		prometheus_refusal(a->body, a->len, &err);
 		snprintf(text, sizeof text, "HTTP status %u%s%s", a->status,
 			 err.text[0] != '\0' ? ": " : "", err.text);
-		failed(ask_, (int)a->status, text);
+		failed(ask, (int)a->status, text);
 		return;
 	}
 	r = prometheus_parse(a->body, a->len, &e->samples[e->asked], &e->sample_count[e->asked],
 			     &err);
 	if (r < 0) {
-		failed(ask_, r, err.text[0] != '\0' ? err.text : strerror(-r));
+		failed(ask, r, err.text[0] != '\0' ? err.text : strerror(-r));
 		return;
 	}
 	p->trouble = 0;
 	p->backoff.wait_usec = 0;
 	if (e->asked == RESOURCE_CPU) {
 		e->asked = RESOURCE_MEMORY;
-		ask(ask_);
+		send_query(ask);
 		return;
 	}
-	ask_known(ask_);
+	ask_known(ask);
 	give(e);
-	clear(ask_);
+	clear(ask);
 }
 
 static const struct managed *any_of(const struct cluster *c, const char *key)
@@ -165,7 +165,7 @@ static const struct managed *any_of(const struct cluster *c, const char *key)
 	return NULL;
 }
 
-static void ask(struct ask *a)
+static void send_query(struct ask *a)
 {
 	const struct cluster *c = a->table->cluster;
 	const struct config_prometheus *config = &c->config->prometheus;
@@ -201,7 +201,7 @@ static const struct ask_kind kind = {
 	.fresh_usec = LIMIT_MAX,
 	.elsewhere = true,
 	.mark = mark,
-	.send = ask,
+	.send = send_query,
 	.answered = on_answer,
 	.drop = clear,
 };
