@@ -44,7 +44,7 @@ struct ask_table {
 	const struct kube_port *port;
 	struct ask **items; /* owned */
 	size_t count;
-	bool denied; /* was told */
+	bool denied; /* reported */
 };
 
 /* NULL: there is none. */
