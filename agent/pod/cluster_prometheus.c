@@ -246,7 +246,8 @@ void cluster_prometheus_start(struct cluster *c)
 		return;
 	}
 	p->table = (struct ask_table){.kind = &kind, .cluster = c, .port = &p->port};
-	p->port = (struct kube_port){p->client, c->port.start, c->port.cancel};
+	p->port = c->port;
+	p->port.ctx = p->client;
 	p->backoff.random = random_next(&c->random);
 	c->past = p;
 }
