@@ -199,7 +199,7 @@ bool kube_client_requests(const struct kube_client *c)
 #define PIECES_MSEC 600000L
 /* Of a failure: a Status or a proxy's page. */
 #define FAILURE_BODY_MAX (64 * KIB)
-/* Per connection. Larger ones gain nothing at our rates. */
+/* Per connection and direction. Larger ones gain nothing at our rates. */
 #define BUFFER_SIZE         16384L
 #define RETRY_AFTER_MAX_SEC 3600UL
 
@@ -519,6 +519,7 @@ static void set_transport(struct kube_call *call)
 	curl.easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	curl.easy_setopt(easy, CURLOPT_USERAGENT, c->user_agent);
 	curl.easy_setopt(easy, CURLOPT_BUFFERSIZE, BUFFER_SIZE);
+	curl.easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, BUFFER_SIZE);
 	curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MSEC);
 	curl.easy_setopt(easy, CURLOPT_TIMEOUT_MS, limit);
 	sockets_follow(c, easy);

@@ -73,6 +73,7 @@ int decode_annotations(const struct field *annotations, struct kube_annotation *
 		       size_t *count)
 {
 	const size_t domain = strlen(ANNOTATION_DOMAIN);
+	struct kube_annotation *grown;
 	const cJSON *j;
 	int r = 0;
 
@@ -90,10 +91,12 @@ int decode_annotations(const struct field *annotations, struct kube_annotation *
 		if (!cJSON_IsString(j))
 			return field_bad(annotations, NULL,
 					 "one of " ANNOTATION_DOMAIN " is not a text");
-		if (*list == NULL)
-			*list = calloc(ANNOTATIONS_MAX + 2, sizeof **list);
-		r = *list == NULL ? -ENOMEM
-				  : copy_annotation(key, j->valuestring, &(*list)[(*count)++]);
+		/* There are few of them, and every pod is kept. */
+		grown = reallocarray(*list, *count + 1, sizeof *grown);
+		if (grown == NULL)
+			return -ENOMEM;
+		*list = grown;
+		r = copy_annotation(key, j->valuestring, &grown[(*count)++]);
 		if (r < 0)
 			return r;
 	}
