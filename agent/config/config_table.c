@@ -170,7 +170,7 @@ const struct config_key config_keys[] = {
 	    "A request alone is lowered once it should have been 10 % lower for this long"),
 	FIXED("kubernetes.decreaseInterval", CONFIG_DURATION, kubernetes.report.decrease_every_usec,
 	      0, DAY, "4h",
-	    "Requests and CPU limits in the spec are lowered in 15 min of this time, others on each node; 0: at any time"),
+	    "Requests and CPU limits in the spec are lowered during 15 min once in this time, at another moment on each node; 0: at any time"),
 	FIXED("kubernetes.startupLeaseTime", CONFIG_DURATION, kubernetes.report.startup_lease_usec,
 	      0, DAY, "5m",
 	    "A CPU limit raised in start-up is sent if it still holds this long after it"),

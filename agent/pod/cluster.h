@@ -95,8 +95,8 @@ int cluster_report_start(struct cluster *c);
 int cluster_facts(void *ctx, struct pod *p, struct reporter_view *ret);
 /* Acts upon what the reporter's answers and its step have brought. ctx: the cluster. */
 void cluster_outcomes(void *ctx);
-/* Sets the bounds of the pods by whether the API server can accept a higher memory limit: after an
- * answer or a refusal (bounds_due), and at each review for refusals that expire. */
+/* Sets the bounds of the pods by whether the API server can accept a higher memory limit: after the
+ * end of a request (bounds_due), and at each review for refusals that expire. */
 void cluster_bounds_tick(struct cluster *c, bool review);
 
 /* --- cluster_lists.c */

@@ -199,7 +199,7 @@ static uint64_t wanted_limit(struct draft *d, size_t i, size_t r)
 {
 	const struct report_resource *x = &d->f->containers[i].resource[r];
 	const struct report_memory *m = &d->s->container[i];
-	uint64_t spec = x->spec_limit, want;
+	uint64_t spec = x->spec_limit, peak = m->peak_milli, want;
 
 	if (spec == LIMIT_MAX || !ratifiable(x) || x->limit_stays ||
 	    (!limits_ours(d->f) && !d->back && !goes_back(x)))
@@ -207,8 +207,10 @@ static uint64_t wanted_limit(struct draft *d, size_t i, size_t r)
 	want = d->back ? way_back(d, i, r).limit[r] : x->held;
 	if (want == LIMIT_MAX)
 		return spec;
-	if (!d->back && !goes_back(x))
+	if (!d->back && !goes_back(x)) {
 		want = keep_request(d, i, r, want);
+		peak = keep_request(d, i, r, peak);
+	}
 	if (!d->back)
 		want = report_draft_allowed(d, m->ceiling_until[r], m->ceiling.limit[r], spec,
 					    rounded(r, spec, want, d->t->page_bytes));
@@ -218,7 +220,7 @@ static uint64_t wanted_limit(struct draft *d, size_t i, size_t r)
 	}
 	if (r == RESOURCE_MEMORY)
 		return wanted_memory(d, i, spec, want);
-	return x->held_since != 0 ? in_window(d, x, spec, want, m->peak_milli) : want;
+	return x->held_since != 0 ? in_window(d, x, spec, want, peak) : want;
 }
 
 /* The least request beside this limit; 0: no such bound. */

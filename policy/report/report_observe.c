@@ -433,7 +433,7 @@ static uint32_t follow(const struct report_tuning *t, struct report_state *s,
 }
 
 /* An object from before the last answer: does it have a change that the request overwrote, because
- * a lead names no resourceVersion? */
+ * a lead names no resourceVersion? Reported once. */
 static uint32_t overtaken(struct report_state *s, const struct report_facts *f, usec_t now)
 {
 	uint32_t any = 0;
@@ -441,6 +441,7 @@ static uint32_t overtaken(struct report_state *s, const struct report_facts *f, 
 	for (size_t i = 0; i < report_count_of(s, f); i++) {
 		struct report_memory *m = &s->container[i];
 		struct report_values spec = report_spec_of(f, i);
+		uint32_t reported = m->overtaken;
 
 		m->overtaken = 0;
 		for (size_t r = 0; f->generation > s->log[0].base && r < RESOURCE_COUNT; r++)
@@ -449,7 +450,7 @@ static uint32_t overtaken(struct report_state *s, const struct report_facts *f, 
 			    !report_equal(&spec, &m->known, r) &&
 			    !report_is_late(s, m, &spec, r, now))
 				m->overtaken |= 1u << r;
-		any |= m->overtaken;
+		any |= m->overtaken & ~reported;
 	}
 	return any ? REPORT_CHANGE_FOREIGN : 0;
 }

@@ -85,7 +85,7 @@ TEST_DRIVERS(burst)
 TEST(load)
 {
 	struct rig_pod *p = begin_start(DRIVER_CGROUPFS);
-	usec_t start = c.rig.real;
+	usec_t start = p->container[0].started_real;
 
 	CHECK(crig_until(&c, 120, burn_900, is_resized));
 	CHECK(c.rig.real - start >= (STARTUP_SEC + LEASE_SEC) * USEC_PER_SEC);

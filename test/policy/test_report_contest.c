@@ -116,6 +116,7 @@ TEST_RIG(owner_is_overtaken)
 	rig_res(g, 0, MEM)->spec_limit = 2048 * MIB;
 	g->f.generation++;
 	CHECK_EQ(rig_observe(g), REPORT_CHANGE_FOREIGN);
+	CHECK_EQ(rig_observe(g), 0); /* said once */
 	CHECK_EQ(report_foreign(g->s, 0), RESOURCES_MEMORY);
 	CHECK_EQ(report_foreign(g->s, 1), 0);
 	rig_res(g, 0, MEM)->spec_limit = ours;

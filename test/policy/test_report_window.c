@@ -155,6 +155,34 @@ TEST_RIG(highest_held)
 	CHECK_EQ(g->d.block, REPORT_BLOCK_NONE);
 }
 
+/* A Guaranteed pod whose limits alone are sized: CPU is sized in its cgroup, and the spec goes back
+ * to the original, whatever the cgroup held. */
+TEST_EACH(guaranteed, unsigned, round, 3)
+{
+	WITH(g)
+	{
+		struct report_resource *x = rig_res(&g, 0, CPU);
+
+		lower(&g);
+		g.f.guaranteed = true;
+		g.f.controlled = CONTROLLED_LIMITS;
+		for (size_t i = 0; i < RIG_CONTAINERS * RESOURCE_COUNT; i++) {
+			struct report_resource *y =
+				rig_res(&g, i / RESOURCE_COUNT, i % RESOURCE_COUNT);
+
+			y->spec_request = y->original_request = y->spec_limit;
+		}
+		x->original_request = x->original_limit = 200;
+		x->held = 300 + 200 * round;
+		rig_observe(&g);
+		check_waits(&g, 4 * HOUR);
+		g.now = 4 * HOUR;
+		CHECK(rig_decide(&g));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 200);
+		CHECK_EQ(rig_request(&g, 0, CPU), 200);
+	}
+}
+
 /* Restored, handed back, above what the owner allows now, known from history at the start, or room
  * for others of a full node: at once. */
 TEST(at_once)

@@ -828,6 +828,8 @@ static bool has_our_values(const struct report_facts *f)
 
 static void note_room(struct pod_report *t, const struct report_decision *d, usec_t now)
 {
+	if (d->block == REPORT_BLOCK_INACTIVE)
+		t->room_since = 0;
 	if (!d->drafted)
 		return;
 	if (d->short_of_room && t->room_since == 0)
@@ -835,10 +837,12 @@ static void note_room(struct pod_report *t, const struct report_decision *d, use
 	t->room_since = !d->short_of_room ? 0 : t->room_since != 0 ? t->room_since : now;
 }
 
-static bool any_lacks_room(const struct reporter *r)
+/* A refusal that has ended is no wait: a raise that is still needed is refused again. */
+static bool any_lacks_room(const struct reporter *r, usec_t now)
 {
 	for (const struct pod_report *t = r->first; t != NULL; t = t->next)
-		if (reporter_infeasible_since(t) != 0)
+		if (t->room_since != 0 ||
+		    (reporter_state(t)->infeasible_since != 0 && reporter_bound_until(t, now) != 0))
 			return true;
 	return false;
 }
@@ -849,7 +853,7 @@ static void reporter_decide(struct pod_report *t, usec_t now)
 	struct reporter *r = t->reporter;
 	struct report_decision *ret = &r->decision;
 
-	r->node.short_of_room = any_lacks_room(r);
+	r->node.short_of_room = any_lacks_room(r, now);
 	report_decide(&r->tuning, &r->node, t->state, &r->view.facts, now, ret);
 	if (ret->moot)
 		report_cut_moot(t->state, now);
