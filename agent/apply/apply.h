@@ -45,6 +45,9 @@ void pod_level_lower(struct pod *p, struct plan *plan);
 void pod_levels_review(struct unit_table *t);
 /* Its files were written by the kubelet, or by systemd after a call by vscaled. */
 void pod_level_check(struct managed *level);
+/* vscaled never writes a limit of spec.resources, of a pod or of a container that has its pod's: it
+ * is its owner's, whatever it is now, and not to be put back. */
+void pod_level_follow(struct managed *m, const struct limits *now);
 struct unit_props pod_level_props(const struct managed *level, uint32_t *ret_mask);
 /* Does systemd store less for it than for its containers? */
 bool pod_level_short(const struct managed *level);

@@ -256,11 +256,24 @@ void pod_level_check(struct managed *m)
 		oom_lowered(c, m, u.limits.mem_max);
 	control_set_kernel(&m->control, &u.limits);
 	m->pod->concerned = true;
-	/* vscaled never writes the limit of spec.resources: it is its owner's, whatever it is. */
-	for (enum resource i = 0; i < RESOURCE_COUNT; i++)
-		if (m->pod->spec->level_limit[i] != 0)
-			pod_level_adopt(m->pod, i, m->control.resource[i].original,
-					limit_amount(&u.limits, i));
+	pod_level_follow(m, &u.limits);
+}
+
+void pod_level_follow(struct managed *m, const struct limits *now)
+{
+	const struct kube_container *c = pod_spec_of(m);
+
+	for (enum resource r = 0; m->pod != NULL && r < RESOURCE_COUNT; r++) {
+		if (m->pod->spec->level_limit[r] == 0 ||
+		    (m->kind == UNIT_KIND_CONTAINER &&
+		     (c == NULL || c->spec.limit[r] != LIMIT_MAX)))
+			continue;
+		if (m->control.started_at != 0)
+			control_set_original(&m->control, r, limit_amount(now, r));
+		if (m->record != NULL &&
+		    limit_amount(&m->record->limits, r) != limit_amount(now, r))
+			persist_owners(m, r, now);
+	}
 }
 
 void pod_level_adopt(struct pod *p, enum resource r, uint64_t from, uint64_t to)

@@ -313,6 +313,7 @@ void managed_start(struct managed *m, const struct arrival *given)
 	a.cpu_stood_usec = u.limits.cpu_quota_usec;
 	stuck_forget(m);
 	persist_follow(m, u.limits.cpu_period_usec);
+	pod_level_follow(m, &u.limits);
 	if (first)
 		begin(m, &a, &u.limits);
 	control_restarted(&m->control, &u.limits, m->wake->now);

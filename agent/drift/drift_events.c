@@ -483,6 +483,7 @@ static void resolve_laws(struct managed *m, enum answer answer, struct plan *pla
 	if (r < 0)
 		return;
 	unit_fill_absent(m, &u);
+	pod_level_follow(m, &u.limits);
 	oom_lowered(m, m, u.limits.mem_max);
 	runtime_wrote(m,
 		      m->drift.early != DRIFT_EARLY_NONE ? m->drift.found_max : u.limits.mem_max);

@@ -90,6 +90,7 @@ uint32_t above_find(struct above_table *t, const char *path)
 
 void above_forget(struct above_table *t, const char *path)
 {
+	path += strspn(path, "/");
 	for (uint32_t i = 1; i < t->count; i++)
 		if (t->items[i].path != NULL && strcmp(t->items[i].path, path) == 0) {
 			free(STEAL(t->items[i].path));

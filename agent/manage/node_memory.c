@@ -198,17 +198,29 @@ static uint64_t taken_of(const struct pod *p, size_t i)
  * than there is, so that only what is used bounds them. */
 static uint64_t budget_of(const struct pod *p, uint64_t limit)
 {
-	uint64_t all = 0, others = 0;
+	uint64_t limits = 0, ours = 0, others = 0;
 
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct managed *m = p->members[i].managed;
 		uint64_t taken = taken_of(p, i);
 
-		all = add_sat(all, taken);
-		if (m == NULL || !m->control.resource[RESOURCE_MEMORY].managed)
+		if (m != NULL && m->control.resource[RESOURCE_MEMORY].managed)
+			ours = add_sat(ours, taken);
+		else
 			others = add_sat(others, taken);
+		if (p->spec->containers[i].spec.limit[RESOURCE_MEMORY] != LIMIT_MAX)
+			limits = add_sat(limits, taken);
 	}
-	return all <= limit ? sub_sat(limit, others) : 0;
+	return limits <= limit ? MAX(sub_sat(limit, others), ours) : 0;
+}
+
+/* Attached before its pod had a limit, it counts in what the pod is in. */
+static bool is_above(const struct node_memory *n, const struct managed *m, const char *pod_path)
+{
+	const char *above = n->above.items[m->cgroup.above].path;
+
+	return above != NULL && pod_path != NULL &&
+	       strcmp(above, pod_path + strspn(pod_path, "/")) == 0;
 }
 
 static void fill_budgets(struct node_memory *n)
@@ -218,9 +230,11 @@ static void fill_budgets(struct node_memory *n)
 
 		while (m != NULL && m->cgroup.cg == NULL)
 			m = pod_next(p, m);
-		if (m != NULL)
-			n->groups[m->cgroup.above].budget =
-				budget_of(p, n->above.items[m->cgroup.above].limit);
+		if (m == NULL || !is_above(n, m, p->path))
+			continue;
+		n->groups[m->cgroup.above].budget =
+			budget_of(p, sub_sat(n->above.items[m->cgroup.above].limit,
+					     p->spec->overhead[RESOURCE_MEMORY]));
 	}
 }
 

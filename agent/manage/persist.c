@@ -496,7 +496,11 @@ bool persist_has_boost_base(const struct managed *m)
 
 void persist_adopted(const struct managed *m, enum resource r)
 {
-	const struct limits *o = &m->control.original;
+	persist_owners(m, r, &m->control.original);
+}
+
+void persist_owners(const struct managed *m, enum resource r, const struct limits *o)
+{
 	/* A pod's owner changes the spec, and the runtime sends systemd the same value. */
 	struct unit_props stored = m->pod != NULL ? props_of_limits(o) : m->properties.stored;
 	uint32_t props = props_of_resource(r);

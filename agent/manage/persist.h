@@ -121,6 +121,8 @@ bool persist_boost_base(struct managed *m, uint64_t milli);
 bool persist_has_boost_base(const struct managed *m);
 /* The owner's new value has become the original (adopted). */
 void persist_adopted(const struct managed *m, enum resource r);
+/* The same of a limit that stands in its file, also of one that was not started yet. */
+void persist_owners(const struct managed *m, enum resource r, const struct limits *now);
 /* The same of the request: millicores, bytes. */
 void persist_adopted_request(const struct managed *m, enum resource r, uint64_t value);
 /* Loads the unit's history from the store. */

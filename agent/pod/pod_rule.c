@@ -29,7 +29,7 @@ static bool too_many(const struct kube_pod *s)
 	       s->containers[REPORT_CONTAINERS_MAX].kind != CONTAINER_EPHEMERAL;
 }
 
-/* A container may have more than the whole pod: no API server takes that. */
+/* A container has more than the whole pod: no API server takes a resize of that pod. */
 static bool over_budget(const struct kube_pod *s)
 {
 	for (size_t i = 0; i < s->container_count; i++)

@@ -234,6 +234,9 @@ static void pod_drop(struct pod *p, bool for_good)
 		if (m->pod != p)
 			continue;
 		managed_lost(m);
+		/* The pod has no path any more if its cgroup went first. */
+		if (m->kind == UNIT_KIND_POD && m->cgroup.path != NULL)
+			above_forget(&p->pods->units->memory->above, m->cgroup.path);
 		if (for_good)
 			persist_forget(m);
 		managed_remove(m);

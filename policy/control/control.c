@@ -915,17 +915,20 @@ void control_set_prior(struct control *c, const struct prior *prior)
 		       prior->of.confidence_permille[RESOURCE_MEMORY] != 0;
 }
 
+void control_set_original(struct control *c, enum resource r, uint64_t amount)
+{
+	c->resource[r].original = amount;
+	if (r == RESOURCE_CPU)
+		c->original.cpu_quota_usec = cpu_quota_exact(amount, c->original.cpu_period_usec);
+	else
+		c->original.mem_max = amount;
+}
+
 void control_shift_original(struct control *c, enum resource r, uint64_t from, uint64_t to)
 {
-	struct control_resource *res = &c->resource[r];
-	uint64_t sum = add_sat(res->original, to);
+	uint64_t sum = add_sat(c->resource[r].original, to);
 
-	res->original = sum - MIN(from, sum);
-	if (r == RESOURCE_CPU)
-		c->original.cpu_quota_usec =
-			cpu_quota_exact(res->original, c->original.cpu_period_usec);
-	else
-		c->original.mem_max = res->original;
+	control_set_original(c, r, sum - MIN(from, sum));
 }
 
 void control_set_decision(struct control *c, enum resource r, const struct decision *d)

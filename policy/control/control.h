@@ -389,6 +389,9 @@ void control_await_facts(struct control *c, usec_t until);
 /* All 0: nothing is known of them. */
 void control_set_prior(struct control *c, const struct prior *prior);
 
+/* A limit that has no laws here, of a pod's own cgroup or from it: millicores, bytes, LIMIT_MAX. */
+void control_set_original(struct control *c, enum resource r, uint64_t amount);
+
 /* --- the pod's own cgroup, which has no laws */
 /* A container's original went from one value to another: so does their sum. */
 void control_shift_original(struct control *c, enum resource r, uint64_t from, uint64_t to);

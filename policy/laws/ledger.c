@@ -307,18 +307,7 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t desired,
 		v.available = sub_sat(add_sat(v.available, l->node.eviction), l->node.reserve);
 		v.reserve = l->node.eviction;
 	}
-	if (above <= v.room - v.kept && group != 0)
-		v = (struct ledger_verdict){
-			.desired = desired,
-			.allowed = allowed,
-			.above = group,
-			.available = l->node.groups[group].available,
-			.outstanding = l->node.groups[group].outstanding,
-			.room = above,
-			.kept_for = LEDGER_NO_ENTRY,
-			.holder = LEDGER_NO_ENTRY,
-		};
-	else if (v.allowed < desired && v.allowed == MAX(e->limit, budget_most(l, e)))
+	if (v.allowed < desired && v.allowed == MAX(e->limit, budget_most(l, e)))
 		v = (struct ledger_verdict){
 			.desired = desired,
 			.allowed = allowed,
@@ -326,6 +315,17 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t desired,
 			.available = l->node.groups[e->above].budget,
 			.outstanding = l->node.groups[e->above].limits,
 			.room = sub_sat(allowed, e->limit),
+			.kept_for = LEDGER_NO_ENTRY,
+			.holder = LEDGER_NO_ENTRY,
+		};
+	else if (above <= v.room - v.kept && group != 0)
+		v = (struct ledger_verdict){
+			.desired = desired,
+			.allowed = allowed,
+			.above = group,
+			.available = l->node.groups[group].available,
+			.outstanding = l->node.groups[group].outstanding,
+			.room = above,
 			.kept_for = LEDGER_NO_ENTRY,
 			.holder = LEDGER_NO_ENTRY,
 		};
