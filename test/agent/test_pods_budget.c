@@ -149,6 +149,24 @@ TEST_RIG_DRIVERS(without_a_limit)
 	CHECK(memory_of(r, 0) + memory_of(r, 1) <= 180 * MIB);
 	CHECK_EQ(p->level->oom_kills, 0);
 	CHECK(!moved);
+	/* The kubelet writes the pod's new limit into the container: it is not put back. */
+	p->budget[RESOURCE_MEMORY] = budget = 400 * MIB;
+	p->generation++;
+	p->level->props.mem_max = free->props.mem_max = budget;
+	rig_realise(r, p->level);
+	rig_realise(r, free);
+	rig_pod_put(r, p);
+	rig_run(r, 10, step);
+	rig_stop(r);
+	rig_restart(r);
+	rig_pod_put(r, p);
+	rig_run(r, 70, step);
+	CHECK_EQ(rig_bytes(r, free, "memory.max"), budget);
+	p->mode = NULL;
+	rig_pod_put(r, p);
+	rig_run(r, 200, step);
+	CHECK_EQ(rig_bytes(r, free, "memory.max"), budget);
+	CHECK_EQ(rig_bytes(r, p->level, "memory.max"), budget);
 }
 
 /* Their owner has given out more than the pod has: what is in use bounds them. */
