@@ -45,7 +45,7 @@ struct pod_report {
 	uint64_t space;                /* text_hash() of its namespace; 0: not seen yet */
 	struct report_state *state;    /* NULL: not seen yet */
 	bool dirty;
-	bool observed; /* what changed was told: to be decided once that is acted upon */
+	bool observed; /* its change is an outcome, and it is decided after that */
 	usec_t again;  /* 0: when something changes */
 	enum report_block block;
 	bool blocked;      /* as the last decision says */
