@@ -70,7 +70,8 @@ TEST_DRIVERS(reported)
 	resizes = crig_requests(&c, "/resize", 0);
 	ready_now(p);
 	rig_run(&c.rig, 5, burn_50);
-	CHECK(is_boosted(&c));
+	/* On a busy machine the 10 s may be over. */
+	CHECK(is_boosted(&c) || c.rig.real - p->ready_real >= 10 * USEC_PER_SEC);
 	CHECK(crig_until(&c, 80, burn_50, has_200));
 	rig_run(&c.rig, 120, burn_50);
 	CHECK(has_200(&c));
