@@ -144,8 +144,8 @@ TEST(window)
 	fast_clock_start(1); /* as it begins anew */
 	while (left = until_window(every, fast_clock_now()),
 	       left < 22 * USEC_PER_MIN || left > 25 * USEC_PER_MIN)
-		every += USEC_PER_MIN;
-	snprintf(interval, sizeof interval, "%um", (unsigned)(every / USEC_PER_MIN));
+		every += USEC_PER_SEC;
+	snprintf(interval, sizeof interval, "%us", (unsigned)(every / USEC_PER_SEC));
 	crig_decrease_interval = interval;
 	begin_pod(DRIVER_CGROUPFS, REQUESTS("RequestsAndLimits"), WITH_REQUESTS);
 	crig_decrease_interval = "0s";
