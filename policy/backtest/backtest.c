@@ -202,40 +202,16 @@ static uint64_t waiting_usec(const struct sim *s)
 	return sum;
 }
 
-#define PERIOD_SEC ((double)BACKTEST_PERIOD_USEC / USEC_PER_SEC)
-
-/* Memory of so many calm periods, which begin with the block's i. */
-static void move_memory(struct backtest *b, const struct backtest_block *k, size_t i,
-			size_t periods)
-{
-	struct sim *s = &b->rig.sim;
-	uint64_t peak;
-
-	if (b->apart) {
-		for (size_t n = 0; n < periods; n++) {
-			b->result.used_byte_sec += (double)sim_unreclaimable(s) * PERIOD_SEC;
-			if (n == 0 || s->m.anon != s->load.anon_goal || s->m.debt != 0)
-				sim_step_memory(s);
-		}
-		return;
-	}
-	for (size_t n = 0; n < periods; n++)
-		b->result.used_byte_sec += k->memory[i + n].byte_sec;
-	s->m.anon = k->memory[i + periods].bytes;
-	s->m.debt = k->memory[i + periods].debt;
-	/* Within a sample it rises, or falls in the first period. */
-	peak = MAX(s->m.anon, k->memory[i + 1].bytes);
-	s->u.mem_peak = MAX(s->u.mem_peak, peak);
-}
-
-/* Limits and requests as they stand in so many periods. */
-static void add_areas(struct backtest *b, uint64_t milli, size_t periods)
+/* Limits and requests as they stand in so many periods; in calm ones memory moves here. */
+static void add_areas(struct backtest *b, uint64_t milli, size_t periods, bool calm)
 {
 	struct sim *s = &b->rig.sim;
 	struct backtest_result *r = &b->result;
-	const double limit = (double)s->u.limits.mem_max * PERIOD_SEC;
-	const double given = ((double)b->oracle->max_bytes - (double)b->request_bytes) * PERIOD_SEC;
+	const double seconds = (double)BACKTEST_PERIOD_USEC / USEC_PER_SEC;
+	const double limit = (double)s->u.limits.mem_max * seconds;
+	const double given = ((double)b->oracle->max_bytes - (double)b->request_bytes) * seconds;
 	int64_t span = (int64_t)(periods * BACKTEST_PERIOD_USEC) / 1000;
+	double used = (double)sim_unreclaimable(s) * seconds;
 
 	r->limit_core_usec += milli * (uint64_t)span;
 	r->given_core_usec += ((int64_t)b->oracle->max_milli - (int64_t)b->request_milli) * span;
@@ -244,7 +220,12 @@ static void add_areas(struct backtest *b, uint64_t milli, size_t periods)
 	/* Sums of fractions: their order is part of the result. */
 	for (size_t i = 0; i < periods; i++) {
 		r->limit_byte_sec += limit;
+		r->used_byte_sec += used;
 		r->given_byte_sec += given;
+		if (!calm || (i > 0 && s->m.anon == s->load.anon_goal && s->m.debt == 0))
+			continue;
+		sim_step_memory(s);
+		used = (double)sim_unreclaimable(s) * seconds;
 	}
 }
 
@@ -252,7 +233,8 @@ static void note_periods(struct backtest *b, uint64_t milli, uint64_t want_usec,
 			 uint64_t throttled, size_t periods)
 {
 	const struct sim *s = &b->rig.sim;
-	struct backtest_point *p = &b->result.point[b->point];
+	struct backtest_point *p =
+		&b->result.point[b->periods * BACKTEST_POINTS / b->periods_total];
 
 	p->periods += (uint32_t)periods;
 	p->throttled += (uint32_t)throttled;
@@ -267,33 +249,25 @@ static void note_periods(struct backtest *b, uint64_t milli, uint64_t want_usec,
 	b->periods += periods;
 }
 
-static void find_point(struct backtest *b)
-{
-	if (b->periods < b->point_end)
-		return;
-	b->point = b->periods * BACKTEST_POINTS / b->periods_total;
-	b->point_end = ((b->point + 1) * b->periods_total - 1) / BACKTEST_POINTS + 1;
-}
-
 /* Runs periods in which all work is done, memory fits and no limit moves: at most count, returns
  * how many. */
-static size_t run_calm(struct backtest *b, const struct backtest_block *k, size_t i, size_t count)
+static size_t run_calm(struct backtest *b, const uint32_t *want_usec, size_t count)
 {
 	struct sim *s = &b->rig.sim;
 	const struct limits *l = &s->u.limits;
 	uint64_t milli = sim_milli(s), used = s->u.cpu_usage_usec;
+	uint64_t point = b->periods * BACKTEST_POINTS / b->periods_total;
+	uint64_t end = ((point + 1) * b->periods_total - 1) / BACKTEST_POINTS + 1;
 	uint32_t most;
 	size_t n;
 
 	if (b->skips_none || b->waiting_usec > 0 ||
 	    MAX(s->m.anon, s->load.anon_goal) > MIN(l->mem_max, l->mem_high))
 		return 0;
-	n = sim_run_calm(s, k->want_usec + i, MIN(count, b->point_end - b->periods), &most);
+	n = sim_run_calm(s, want_usec, MIN(count, end - b->periods), &most);
 	if (n == 0)
 		return 0;
-	add_areas(b, milli, n);
-	if (b->trace->memory)
-		move_memory(b, k, i, n);
+	add_areas(b, milli, n, true);
 	s->now += n * BACKTEST_PERIOD_USEC;
 	b->rig.now_real += n * BACKTEST_PERIOD_USEC;
 	note_periods(b, milli, s->u.cpu_usage_usec - used, most, 0, n);
@@ -306,9 +280,7 @@ static void run_period(struct backtest *b, uint32_t want_usec)
 	uint64_t throttled = s->u.nr_throttled, milli = sim_milli(s);
 
 	s->load.busy_usec = want_usec / s->load.threads;
-	add_areas(b, milli, 1);
-	if (b->trace->memory)
-		b->result.used_byte_sec += (double)sim_unreclaimable(s) * PERIOD_SEC;
+	add_areas(b, milli, 1, false);
 	sim_run(s, BACKTEST_PERIOD_USEC);
 	b->rig.now_real += BACKTEST_PERIOD_USEC;
 	b->waiting_usec = waiting_usec(s);
@@ -317,34 +289,28 @@ static void run_period(struct backtest *b, uint32_t want_usec)
 	note_periods(b, milli, want_usec, want_usec, s->u.nr_throttled - throttled, 1);
 }
 
-static void load_memory(struct sim *s, const struct backtest_trace *t, size_t sample)
+static void load_memory(struct backtest *b, uint64_t bytes, usec_t span)
 {
-	uint64_t bytes = t->samples[sample].memory_bytes;
+	struct sim *s = &b->rig.sim;
 	uint64_t up = bytes > s->m.anon ? bytes - s->m.anon : 0;
-	usec_t span = sample_span(t, sample);
 
-	if (!t->memory)
+	if (!b->trace->memory)
 		return;
 	s->load.anon_goal = bytes;
 	s->load.anon_bps = mul_div(up, USEC_PER_SEC, MAX(span, REGROW_USEC)) + PAGE_DEFAULT_BYTES;
 }
 
-/* Some of the periods from the block's i on, of one sample. Returns how many. */
-static size_t run_some(struct backtest *b, const struct backtest_block *k, size_t i)
+/* Some of these periods, of one sample. Returns how many. */
+static size_t run_some(struct backtest *b, const uint32_t *want_usec, size_t count)
 {
-	const uint32_t *want_usec = k->want_usec + i;
-	const struct sim_memory *m = &b->rig.sim.m;
-	size_t count = MIN(k->count - i, b->left);
-	size_t skips = b->skips_none ? 0 : backtest_policy_skips(b, want_usec, count), n;
+	size_t skips = b->skips_none ? 0 : backtest_policy_skips(b, want_usec, count);
+	size_t n = skips > 0 ? run_calm(b, want_usec, skips) : 0;
 
-	find_point(b);
-	b->apart |= m->anon != k->memory[i].bytes || m->debt != k->memory[i].debt;
-	n = skips > 0 ? run_calm(b, k, i, skips) : 0;
 	if (n > 0) {
 		backtest_policy_skip(b, want_usec, n);
 		return n;
 	}
-	if (run_calm(b, k, i, 1) == 0)
+	if (run_calm(b, want_usec, 1) == 0)
 		run_period(b, *want_usec);
 	backtest_policy_act(b);
 	return 1;
@@ -356,11 +322,12 @@ void backtest_run(struct backtest *b, const struct backtest_block *k)
 
 	for (size_t i = 0; i < k->count;) {
 		if (b->left == 0) {
-			load_memory(&b->rig.sim, b->trace, b->next);
-			b->left = periods_of(sample_span(b->trace, b->next++));
-			b->apart = false;
+			usec_t span = sample_span(b->trace, b->next);
+
+			load_memory(b, b->trace->samples[b->next++].memory_bytes, span);
+			b->left = periods_of(span);
 		}
-		i += run_some(b, k, i);
+		i += run_some(b, k->want_usec + i, MIN(k->count - i, b->left));
 	}
 	b->result.span_usec = b->periods * BACKTEST_PERIOD_USEC;
 	b->result.used_core_usec = u->cpu_usage_usec;
@@ -447,43 +414,20 @@ uint64_t backtest_demand_next(struct backtest_demand *d, uint64_t micro_cores)
 	return MIN(throw_coins(d) * d->mean_usec * COIN_ONE / (d->throws * d->chance), most);
 }
 
-static void begin_block(struct backtest_block *k, const struct backtest_trace *t)
-{
-	const struct limits none = {.mem_max = LIMIT_MAX, .mem_high = LIMIT_MAX};
-
-	backtest_demand_init(&k->demand, t->cpus, t->seed);
-	sim_init(&k->free, &none, t->cpus, t->seed);
-	k->free.step_usec = BACKTEST_PERIOD_USEC;
-	k->free.m.anon = t->memory ? t->samples[0].memory_bytes : 0;
-}
-
-static void note_memory(struct backtest_block *k, size_t i)
-{
-	k->memory[i].bytes = k->free.m.anon;
-	k->memory[i].debt = k->free.m.debt;
-	k->memory[i].byte_sec = (double)k->free.m.anon * PERIOD_SEC;
-}
-
 bool backtest_block_next(struct backtest_block *k, const struct backtest_trace *t)
 {
 	if (k->next == 0)
-		begin_block(k, t);
-	note_memory(k, 0);
+		backtest_demand_init(&k->demand, t->cpus, t->seed);
 	for (k->count = 0; k->count < BACKTEST_BLOCK; k->left--) {
 		uint64_t want;
 
 		if (k->left == 0 && k->next == t->count)
 			break;
-		if (k->left == 0) {
-			load_memory(&k->free, t, k->next);
+		if (k->left == 0)
 			k->left = periods_of(sample_span(t, k->next++));
-		}
 		want = backtest_demand_next(&k->demand, t->samples[k->next - 1].micro_cores);
 		/* Each of the threads, one per CPU, wants the same. */
 		k->want_usec[k->count++] = (uint32_t)(want - want % t->cpus);
-		if (t->memory)
-			sim_step_memory(&k->free);
-		note_memory(k, k->count);
 	}
 	return k->count > 0;
 }

@@ -129,27 +129,19 @@ struct backtest {
 	size_t next;   /* sample */
 	uint64_t left; /* periods of the running one */
 	uint64_t periods, periods_total;
-	uint64_t waiting_usec;     /* work that the last period left */
-	uint64_t point, point_end; /* of the result, and the first period after it */
-	bool apart;                /* since this sample its memory is not the block's */
-	bool skips_none;           /* for tests: every period by itself */
+	uint64_t waiting_usec; /* work that the last period left */
+	bool skips_none;       /* for tests: every period by itself */
 };
 
-/* What the next periods want, and the memory before each of them where no limit holds it back: made
- * once for all policies. */
-#define BACKTEST_BLOCK 16384
+/* What the next periods want, made once for all policies. */
+#define BACKTEST_BLOCK 65536
 
 struct backtest_block {
 	struct backtest_demand demand;
-	struct sim free; /* without limits */
-	size_t next;     /* sample; all 0 at the start */
-	uint64_t left;   /* periods of the running one */
+	size_t next;   /* sample; all 0 at the start */
+	uint64_t left; /* periods of the running one */
 	size_t count;
 	uint32_t want_usec[BACKTEST_BLOCK];
-	struct {
-		uint64_t bytes, debt;
-		double byte_sec; /* of one period */
-	} memory[BACKTEST_BLOCK + 1];
 };
 
 /* -ENOMEM. */

@@ -18,7 +18,7 @@
 #define STEP_SEC    10
 #define DAY_SEC     86400.0
 #define HOUR_SEC    3600.0
-#define WARM_BLOCKS 64
+#define WARM_BLOCKS 16
 #define WARM_SEC    (WARM_BLOCKS * (BACKTEST_BLOCK / BACKTEST_PERIODS))
 /* One part in so many comes and goes with each sample. */
 #define NOISE_DIVISOR 50
