@@ -178,40 +178,27 @@ static bool read_node(struct node_memory *n)
 	return true;
 }
 
-/* What one container takes of the budget of its pod: its limit, or what it uses without one. */
-static uint64_t taken_of(const struct pod *p, size_t i)
-{
-	const struct pod_member *member = &p->members[i];
-	const struct control *c = member->managed != NULL ? &member->managed->control : NULL;
-	uint64_t limit = p->spec->containers[i].spec.limit[RESOURCE_MEMORY];
-
-	if (p->spec->containers[i].kind >= CONTAINER_INIT)
-		return 0;
-	if (c != NULL && c->started_at != 0 && c->resource[RESOURCE_MEMORY].managed)
-		return c->resource[RESOURCE_MEMORY].original;
-	if (limit != LIMIT_MAX)
-		return member->limit[RESOURCE_MEMORY];
-	return c != NULL ? mem_use(&c->last) : 0;
-}
-
-/* What is left of the budget to the limits that vscaled sets. 0: their owner has given out more
- * than there is, so that only what is used bounds them. */
+/* What is left of the budget to the limits that vscaled sets, beside other limits and what is used
+ * without one. 0: their owner has given out more than there is, so that only use bounds them. */
 static uint64_t budget_of(const struct pod *p, uint64_t limit)
 {
-	uint64_t limits = 0, ours = 0, others = 0;
+	uint64_t limits = 0, ours = 0, used = 0;
 
 	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct managed *m = p->members[i].managed;
-		uint64_t taken = taken_of(p, i);
+		const struct pod_member *member = &p->members[i];
+		const struct control *c = member->managed ? &member->managed->control : NULL;
 
-		if (m != NULL && m->control.resource[RESOURCE_MEMORY].managed)
-			ours = add_sat(ours, taken);
+		if (p->spec->containers[i].kind >= CONTAINER_INIT)
+			continue;
+		if (c != NULL && c->resource[RESOURCE_MEMORY].managed)
+			ours = add_sat(ours, c->resource[RESOURCE_MEMORY].original);
+		else if (p->spec->containers[i].spec.limit[RESOURCE_MEMORY] != LIMIT_MAX)
+			limits = add_sat(limits, member->limit[RESOURCE_MEMORY]);
 		else
-			others = add_sat(others, taken);
-		if (p->spec->containers[i].spec.limit[RESOURCE_MEMORY] != LIMIT_MAX)
-			limits = add_sat(limits, taken);
+			used = add_sat(used, c != NULL ? mem_use(&c->last) : 0);
 	}
-	return limits <= limit ? MAX(sub_sat(limit, others), ours) : 0;
+	return add_sat(limits, ours) <= limit ? MAX(sub_sat(limit, add_sat(limits, used)), ours)
+					      : 0;
 }
 
 /* Attached before its pod had a limit, it counts in what the pod is in. */

@@ -23,8 +23,6 @@ struct unit_table;
 struct pod_hooks {
 	/* An Event for the pod, of type Warning. */
 	void (*warn)(const struct pod *p, const char *reason, const char *action, const char *text);
-	/* Does a VerticalPodAutoscaler size it? */
-	bool (*autoscaled)(const struct pod *p);
 	/* LimitRanges of the namespace, and what the API server refused: into b. */
 	void (*bounds)(const struct pod *p, const struct kube_container *c, struct pod_bounds *b);
 };

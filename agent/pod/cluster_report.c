@@ -718,6 +718,6 @@ int cluster_report_start(struct cluster *c)
 		return r;
 	c->pods->reporter = c->reporter;
 	c->pods->cluster = c;
-	c->pods->hooks = (struct pod_hooks){hook_warn, cluster_autoscaled, hook_bounds};
+	c->pods->hooks = (struct pod_hooks){hook_warn, hook_bounds};
 	return 0;
 }

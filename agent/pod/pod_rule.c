@@ -4,6 +4,7 @@
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
 #include "agent/manage/pod_table.h"
+#include "agent/pod/cluster.h"
 #include "agent/pod/pods.h"
 #include "policy/report/report.h"
 #include <errno.h>
@@ -252,8 +253,7 @@ enum state_reason pod_described(const struct pods *pods, const struct kube_pod *
 void pod_apply_rules(struct pod *p)
 {
 	const struct kube_pod *s = p->spec;
-	const struct pod_hooks *h = &p->pods->hooks;
-	bool autoscaled = h->autoscaled != NULL && h->autoscaled(p);
+	bool autoscaled = p->pods->cluster != NULL && cluster_autoscaled(p);
 	struct annotation_input input = pod_annotations(p->pods, s);
 	OWN(annotation_drop) struct annotation_settings *settings = NULL;
 	struct annotation_error error = {""};

@@ -282,6 +282,9 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t desired,
 	uint32_t group;
 	uint64_t allowed = ledger_decide(l, entry, desired, &kept);
 	uint64_t above = room_above(l, e, &group);
+	/* It ends at the budget of its pod. */
+	bool spent = allowed < desired && allowed == MAX(e->limit, budget_most(l, e));
+	uint32_t by = spent ? e->above : group;
 	bool by_pods = e->pod &&
 		       sub_sat(pods_room(l), kept.pods.bytes) < sub_sat(room(l), kept.node.bytes);
 	const struct kept *k = by_pods ? &kept.pods : &kept.node;
@@ -307,25 +310,16 @@ void ledger_weigh(const struct ledger *l, uint32_t entry, uint64_t desired,
 		v.available = sub_sat(add_sat(v.available, l->node.eviction), l->node.reserve);
 		v.reserve = l->node.eviction;
 	}
-	if (v.allowed < desired && v.allowed == MAX(e->limit, budget_most(l, e)))
+	if (spent || (above <= v.room - v.kept && group != 0))
 		v = (struct ledger_verdict){
 			.desired = desired,
 			.allowed = allowed,
-			.above = e->above,
-			.available = l->node.groups[e->above].budget,
-			.outstanding = l->node.groups[e->above].limits,
-			.room = sub_sat(allowed, e->limit),
-			.kept_for = LEDGER_NO_ENTRY,
-			.holder = LEDGER_NO_ENTRY,
-		};
-	else if (above <= v.room - v.kept && group != 0)
-		v = (struct ledger_verdict){
-			.desired = desired,
-			.allowed = allowed,
-			.above = group,
-			.available = l->node.groups[group].available,
-			.outstanding = l->node.groups[group].outstanding,
-			.room = above,
+			.above = by,
+			.available =
+				spent ? l->node.groups[by].budget : l->node.groups[by].available,
+			.outstanding =
+				spent ? l->node.groups[by].limits : l->node.groups[by].outstanding,
+			.room = spent ? allowed - e->limit : above,
 			.kept_for = LEDGER_NO_ENTRY,
 			.holder = LEDGER_NO_ENTRY,
 		};

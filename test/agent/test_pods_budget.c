@@ -260,6 +260,16 @@ TEST_RIG_DRIVERS(came_and_went)
 	CHECK_EQ(r->daemon->pods.items[0]->why, STATE_POD_RESOURCES);
 }
 
+static void opt_out(struct rig *r, struct rig_pod *p)
+{
+	goal[0] = 30 * MIB;
+	rig_run(r, 30, step);
+	p->mode = NULL;
+	rig_pod_put(r, p);
+	rig_run(r, 200, step);
+	CHECK_EQ(memory_of(r, 0), 64 * MIB);
+}
+
 /* Its owner gives it more, or less: that is bounded by, and stays when all goes back. */
 TEST_RIG_DRIVERS(owner_resizes)
 {
@@ -273,12 +283,7 @@ TEST_RIG_DRIVERS(owner_resizes)
 	rig_run(r, 150, step);
 	CHECK(memory_of(r, 0) >= 250 * MIB);
 	CHECK_EQ(r->kills, 0);
-	goal[0] = 30 * MIB;
-	rig_run(r, 30, step);
-	p->mode = NULL;
-	rig_pod_put(r, p);
-	rig_run(r, 200, step);
-	CHECK_EQ(memory_of(r, 0), 64 * MIB);
+	opt_out(r, p);
 	CHECK_EQ(rig_bytes(r, p->level, "memory.max"), 400 * MIB);
 	CHECK_EQ(p->level->props.mem_max, 400 * MIB);
 }
@@ -299,12 +304,7 @@ TEST_RIG_DRIVERS(owner_resizes_without_us)
 	rig_pod_put(r, p);
 	rig_run(r, 10, step);
 	CHECK(memory_of(r, 0) >= 200 * MIB);
-	goal[0] = 30 * MIB;
-	rig_run(r, 30, step);
-	p->mode = NULL;
-	rig_pod_put(r, p);
-	rig_run(r, 200, step);
-	CHECK_EQ(memory_of(r, 0), 64 * MIB);
+	opt_out(r, p);
 	CHECK_EQ(rig_bytes(r, p->level, "memory.max"), budget);
 	CHECK_EQ(p->level->props.mem_max, budget);
 	CHECK_EQ(r->kills, 0);

@@ -853,7 +853,6 @@ static void reporter_decide(struct pod_report *t, usec_t now)
 	struct reporter *r = t->reporter;
 	struct report_decision *ret = &r->decision;
 
-	r->node.short_of_room = any_lacks_room(r, now);
 	report_decide(&r->tuning, &r->node, t->state, &r->view.facts, now, ret);
 	if (ret->moot)
 		report_cut_moot(t->state, now);
@@ -1021,6 +1020,7 @@ static usec_t due_of(const struct pod_report *t, usec_t now)
 bool reporter_step(struct reporter *r, usec_t now, usec_t now_real)
 {
 	reporter_discover(r, now);
+	r->node.short_of_room = any_lacks_room(r, now);
 	for (struct pod_report *t = r->first; t != NULL; t = t->next) {
 		usec_t due = due_of(t, now);
 
