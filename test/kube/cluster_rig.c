@@ -16,7 +16,8 @@
 #define OPTIONS_MAX 16
 /* A test that hangs ends. */
 #define ALARM_SEC 60
-/* A second of the daemon. */
+/* Real time. */
+#define ANSWER_USEC (500 * USEC_PER_MSEC)
 
 /* At once: the daemon may be half open. */
 _Noreturn static void give_up(const char *what)
@@ -47,16 +48,29 @@ static void clock_fast(void *, usec_t *ret_boot, usec_t *ret_real)
 	*ret_real = (usec_t)((int64_t)*ret_boot + offset + ahead);
 }
 
-/* The loop as it is, for a tick of the daemon's. After a tick that took long the wait is shorter,
- * so that N ticks last N seconds of the fast clock. */
+/* Whether an answer of the server is still to come. */
+static bool is_asked(const struct rig *r)
+{
+	return r->loop != NULL && r->loop->cluster != NULL && r->loop->cluster->client != NULL &&
+	       kube_client_requests(r->loop->cluster->client);
+}
+
+/* The loop as it is, for a tick of the daemon's. Between ticks the clock stands. A server that is
+ * slow because the machine is busy has time to answer: the clock waits for it, but not twice for
+ * the one that does not answer at all. */
 static void pump(struct rig *r)
 {
-	static usec_t end;
-	usec_t tick = r->tick_usec / CRIG_FASTER, now = daemon_clock();
+	struct crig *c = (struct crig *)r;
+	usec_t end = fast_clock_now() + r->tick_usec, now, give_up_at;
 
-	end = MAX(end + tick, now + tick / 4);
-	while ((now = daemon_clock()) < end)
-		sd_event_run(r->daemon->wake.event, end - now);
+	fast_clock_go_on(end);
+	while ((now = fast_clock_now()) < end)
+		sd_event_run(r->daemon->wake.event, (end - now) / CRIG_FASTER + 1);
+	c->silent &= is_asked(r);
+	give_up_at = daemon_clock() + (c->silent ? 0 : ANSWER_USEC);
+	while (is_asked(r) && (now = daemon_clock()) < give_up_at)
+		sd_event_run(r->daemon->wake.event, give_up_at - now);
+	c->silent = is_asked(r);
 }
 
 static void reported(struct rig *r, const struct event_record *e, const char *message)
@@ -219,6 +233,7 @@ void crig_open(struct crig *c, const char *const *options, const char *extra)
 	c->rig.pump = pump;
 	c->rig.reported = reported;
 	fast_clock_start(CRIG_FASTER);
+	fast_clock_go_on(fast_clock_now());
 	crig_forget_log(c);
 }
 

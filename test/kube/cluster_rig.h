@@ -37,6 +37,7 @@ struct crig {
 	size_t line_count;
 	int fds;         /* open before the server was asked for anything */
 	usec_t began_at; /* of crig_forget_log(), for what is counted per minute */
+	bool silent;     /* the server let a request wait */
 };
 
 /* Starts a server with these options (ended by NULL), and a tree without pods. extra: further

@@ -6,3 +6,6 @@
 
 void fast_clock_start(unsigned times);
 usec_t fast_clock_now(void);
+/* From where it is, at most until then: a stall of the machine takes no more of its time than that.
+ * Timers beyond it are set when it goes on. */
+void fast_clock_go_on(usec_t until);
