@@ -40,7 +40,7 @@ jobs=$(nproc)
 main=dev kube_jobs=$((4 * jobs))
 [ -z "$ci" ] || main=asan kube_jobs=$((3 * jobs))
 passed=0 failed=0 skipped=0 retried=0
-summary='' # of what failed, for the end
+summary="on Linux $(uname -r), $(nproc) CPUs"$'\n' # and what failed, for the end
 ctest=(ctest)
 
 # report NAME PASSED FAILED SKIPPED START_SEC

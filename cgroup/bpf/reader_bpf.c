@@ -308,20 +308,21 @@ static int reader_bpf_load(void *ctx, struct cg_load_result *ret, struct cg_prob
 		return r;
 	found.throttles &= o->throttles;
 	r = cg_probe_fault(p, -EOPNOTSUPP, "this kernel offers no way to flush statistics");
-	for (;; found.throttles = false) {
-		for (size_t i = 0; i < ARRAY_SIZE(builds); i++) {
-			if (found.fits[i])
-				r = load_build(o, &builds[i], &found, ret, p);
-			if (r == 0 && why[0] != '\0')
-				snprintf(p->why + strlen(p->why), sizeof p->why - strlen(p->why),
-					 " (%s)", why);
-			if (r == 0)
-				return 0;
+	for (bool again = found.throttles;; again = found.throttles = false) {
+		for (size_t i = 0; r < 0 && i < ARRAY_SIZE(builds); i++) {
+			if (!found.fits[i])
+				continue;
+			r = load_build(o, &builds[i], &found, ret, p);
+			if (r < 0 && why[0] == '\0')
+				memcpy(why, p->why, sizeof why);
 		}
-		if (!found.throttles)
-			return r;
-		memcpy(why, p->why, sizeof why);
+		if (r == 0 || !again)
+			break;
 	}
+	/* The newest build is the one that this kernel should have taken. */
+	if (why[0] != '\0' && strcmp(why, p->why) != 0)
+		snprintf(p->why + strlen(p->why), sizeof p->why - strlen(p->why), " (%s)", why);
+	return r;
 }
 
 static int on_throttle(void *ctx, void *data, size_t bytes)
