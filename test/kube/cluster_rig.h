@@ -12,7 +12,7 @@
 #include <cjson/cJSON.h>
 #include <sys/types.h>
 
-#define CRIG_FASTER    40
+#define CRIG_FASTER    80
 #define CRIG_LINES_MAX 512
 
 /* The daemon's wall clock is so far ahead of the server's, from the next start on. */
