@@ -91,6 +91,7 @@ echo "demo: ${missing:-as asked}: in the lab's virtual machine, where time is co
 "$here/packages.sh" install lab
 "$here/lab.sh" run "$build/stage" "$build/out" --install none "${lab_options[@]}"
 if [ -n "$pictures" ]; then
-	build vscale-backtest
-	python3 "$here/demo/pictures.py" make "$build/agent/vscale-backtest" "$build/out"
+	build vscale-backtest bench_reflex
+	python3 "$here/demo/pictures.py" make "$build/agent/vscale-backtest" "$build/test/bench/bench_reflex" \
+		"$build/out"
 fi

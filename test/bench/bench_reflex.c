@@ -7,6 +7,7 @@
  * loads. The lab measures the same on a real kernel (test/lab/kit/react.c).
  *
  * bench_reflex [CPUS [THREADS]]: of one machine, of one width of load; else 8, and 1 to 8.
+ * bench_reflex burst: each law's limits after one step, "LAW MS MILLICORES".
  */
 #include "policy/backtest/backtest_policy.h"
 #include "test/policy/rig.h"
@@ -50,10 +51,13 @@ struct outcome {
 struct watch {
 	const struct step *s;
 	usec_t begin, throttled_at;
+	uint64_t limit;
 	struct outcome o;
 };
 
 static uint32_t cpus = 8, threads;
+/* The law whose limits are printed. */
+static const char *printed;
 
 static struct load load_random(const struct step *s, bool drops, uint64_t *seed)
 {
@@ -77,6 +81,9 @@ static struct load load_random(const struct step *s, bool drops, uint64_t *seed)
 
 static void note_limit(struct watch *w, uint64_t limit, usec_t now)
 {
+	if (printed != NULL && limit != w->limit && now >= w->begin)
+		printf("%s %.1f %" PRIu64 "\n", printed, (double)(now - w->begin) / 1000, limit);
+	w->limit = limit;
 	if (limit > w->s->from && w->o.first == 0)
 		w->o.first = now - w->throttled_at;
 	if (limit > w->s->from && w->o.reach == 0 &&
@@ -367,6 +374,20 @@ int main(int argc, char **argv)
 		    {"vpa", run_vpa}};
 	static struct result r[ARRAY_SIZE(laws)];
 
+	if (argc > 1 && strcmp(argv[1], "burst") == 0) {
+		/* One thread of 20 ms in 25, and what is late queues up. */
+		const struct load l = {
+			.l = {.threads = 1, .cycle_usec = 25 * MS, .busy_usec = 20 * MS},
+			.phase = 30 * MS,
+			.look = 430 * MS,
+			.seed = 1};
+
+		for (size_t k = 0; k < ARRAY_SIZE(laws); k++) {
+			printed = laws[k].name;
+			laws[k].f(&steps[0], &l);
+		}
+		return 0;
+	}
 	if (argc > 1)
 		cpus = (uint32_t)strtoul(argv[1], NULL, 10);
 	if (argc > 2)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pictures.py make|check VSCALE_BACKTEST [OUT]: the pictures of the documents.
+"""pictures.py make|check VSCALE_BACKTEST BENCH_REFLEX [OUT]: the pictures of the documents.
 
 make OUT: keeps what a run of test/demo.sh left in OUT (docs/pictures/run.txt). make and check
 compute all pictures from these, from the programs of the build and from the figures of the documents: demo.svg and
-its description in README.md, the blocks of docs/pictures.md, backtest.svg, tuning.svg. check only compares, and
-fails if the run is of another version of vscaled.
+its description in README.md, the blocks of docs/pictures.md, backtest.svg, burst.svg, tuning.svg. check only compares,
+and fails if the run is of another version of vscaled.
 """
 from __future__ import annotations
 
@@ -137,6 +137,42 @@ def charts(page: str, style: str, titles: list[str]) -> str:
     return re.sub(r"var\(--(\w+)\)", lambda m: colours[m[1]], "\n".join([*out, "</svg>"]) + "\n")
 
 
+def burst(bench_reflex: str) -> str:
+    """Limits of four laws after one step of demand, from 10 ms to a day, on a logarithmic scale."""
+    laws = {"events": ("vscaled, throttle events", "#c0392b"), "reflex": ("vscaled, polling", "#d68910"),
+            "autothrottle": ("Captain", "#2471a3"), "vpa": ("VPA", "#555")}
+    left, right, top, bottom, full = 56, 740, 16, 216, 2000
+
+    def across(ms: float) -> float:
+        return round(left + (right - left) * (math.log10(ms) - 1) / 7, 1)
+
+    def up(milli: float) -> float:
+        return round(bottom - (bottom - top) * milli / full, 1)
+
+    printed = subprocess.run([bench_reflex, "burst"], check=True, capture_output=True, text=True, timeout=100).stdout
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {right + 20} {bottom + 46}" role="img">', SPDX,
+           '<title>Limits after a step of demand from 0 to 800m under a limit of 100m</title>',
+           '<style>text{font:11px sans-serif;fill:#333}.e{text-anchor:end}.m{text-anchor:middle}'
+           '.g{stroke:#ddd}.o{stroke:#666;stroke-dasharray:5 4}</style>',
+           '<rect width="100%" height="100%" fill="#fff"/>']
+    for milli in range(0, full + 1, 400):
+        out.append(f'<path class="g" d="M{left} {up(milli)}H{right}"/>'
+                   f'<text class="e" x="{left - 6}" y="{up(milli) + 4}">{milli}m</text>')
+    for i, name in enumerate(["10 ms", "100 ms", "1 s", "10 s", "100 s", "17 min", "2.8 h", "28 h"], 1):
+        out.append(f'<text class="m" x="{across(10 ** i)}" y="{bottom + 16}">{name}</text>')
+    out.append(f'<path class="o" d="M{left} {up(800)}H{right}"/>')
+    for i, (law, (name, colour)) in enumerate(laws.items()):
+        path = f"M{left} {up(100)}"
+        for row in printed.splitlines():
+            of, ms, milli = row.split()
+            if of == law:
+                path += f"H{across(float(ms))}V{up(float(milli))}"
+        out.append(f'<path d="{path}H{right}" fill="none" stroke="{colour}" stroke-width="2"/>'
+                   f'<path d="M{left + i * 170} {bottom + 34}h18" stroke="{colour}" stroke-width="2"/>'
+                   f'<text x="{left + i * 170 + 24}" y="{bottom + 38}">{name}</text>')
+    return "\n".join([*out, "</svg>"]) + "\n"
+
+
 def series() -> str:
     """Three days of a load that follows the day and doubles on the third, a sample in 5 min."""
     rng = random.Random(1)
@@ -147,7 +183,7 @@ def series() -> str:
     return "\n".join(out) + "\n"
 
 
-def made(backtest: str) -> dict[Path, str]:
+def made(backtest: str, bench_reflex: str) -> dict[Path, str]:
     """Every picture and page as it has to be, from what is kept."""
     run = (PICTURES / "run.txt").read_text()
     readme, page = (ROOT / "README.md").read_text(), (DOCS / "pictures.md").read_text()
@@ -162,6 +198,7 @@ def made(backtest: str) -> dict[Path, str]:
             ROOT / "README.md": re.sub(r"!\[[^]]*\]\(docs/demo\.svg\)", lambda _: described(run), readme),
             DOCS / "pictures.md": page,
             PICTURES / "backtest.svg": charts(html, html, CHARTS),
+            PICTURES / "burst.svg": burst(bench_reflex),
             DOCS / "tuning.svg": goals_table.plot(goals_table.read_table(goals.read_text())),
             PICTURES / "history.svg": charts(section(run, "vscalectl history"), html, [])}
 
@@ -183,12 +220,12 @@ def keep(out: Path) -> None:
 
 
 def main() -> int:
-    if len(sys.argv) < 3 or sys.argv[1] not in ("make", "check"):
+    if len(sys.argv) < 4 or sys.argv[1] not in ("make", "check"):
         print(__doc__, file=sys.stderr)
         return 2
-    if sys.argv[1] == "make" and len(sys.argv) == 4:
-        keep(Path(sys.argv[3]))
-    files = made(sys.argv[2])
+    if sys.argv[1] == "make" and len(sys.argv) == 5:
+        keep(Path(sys.argv[4]))
+    files = made(*sys.argv[2:4])
     if sys.argv[1] == "make":
         for file, text in files.items():
             file.write_text(text)
@@ -201,7 +238,7 @@ def main() -> int:
         stale.append(PICTURES / "run.txt")
     for file in stale:
         print(f"{file.relative_to(ROOT)}: stale. test/demo.sh --pictures makes all; without a run: "
-              f"python3 test/demo/pictures.py make VSCALE_BACKTEST")
+              f"python3 test/demo/pictures.py make VSCALE_BACKTEST BENCH_REFLEX")
     return 1 if stale else 0
 
 
