@@ -149,7 +149,7 @@ TEST(window)
 	crig_decrease_interval = interval;
 	begin_pod(DRIVER_CGROUPFS, REQUESTS("RequestsAndLimits"), WITH_REQUESTS);
 	crig_decrease_interval = "0s";
-	alarm(120);
+	alarm(400);
 	CHECK(crig_until(&c, 180, burn_300, is_high));
 	CHECK(crig_until(&c, 1000, burn_10, waits));
 	CHECK(!is_low(&c));
