@@ -308,16 +308,15 @@ static int reader_bpf_load(void *ctx, struct cg_load_result *ret, struct cg_prob
 		return r;
 	found.throttles &= o->throttles;
 	r = cg_probe_fault(p, -EOPNOTSUPP, "this kernel offers no way to flush statistics");
-	for (bool again = found.throttles;; again = found.throttles = false) {
-		for (size_t i = 0; r < 0 && i < ARRAY_SIZE(builds); i++) {
-			if (!found.fits[i])
-				continue;
-			r = load_build(o, &builds[i], &found, ret, p);
-			if (r < 0 && why[0] == '\0')
-				memcpy(why, p->why, sizeof why);
-		}
-		if (r == 0 || !again)
-			break;
+	for (size_t i = 0, tries = ARRAY_SIZE(builds) << found.throttles; r < 0 && i < tries; i++) {
+		size_t k = i % ARRAY_SIZE(builds);
+
+		found.throttles = i + ARRAY_SIZE(builds) < tries;
+		if (!found.fits[k])
+			continue;
+		r = load_build(o, &builds[k], &found, ret, p);
+		if (r < 0 && why[0] == '\0')
+			memcpy(why, p->why, sizeof why);
 	}
 	/* The newest build is the one that this kernel should have taken. */
 	if (why[0] != '\0' && strcmp(why, p->why) != 0)

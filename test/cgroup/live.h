@@ -6,7 +6,10 @@
  */
 #pragma once
 
+#include "cgroup/bpf/probe.h"
 #include "cgroup/discover.h"
+#include "test/check.h"
+#include <string.h>
 #include <sys/types.h>
 
 struct live {
@@ -39,3 +42,13 @@ enum live_load {
 
 /* Returns once the process is in the group. */
 pid_t live_start(const struct live *l, const char *name, enum live_load load);
+
+/* The result of a test whose BPF reader was not loaded. A kernel that takes none of its builds may
+ * do so: lab_bpf has the kernels that must take one. Whatever else is missing skips the test. */
+static inline int live_not_loaded(const struct cg_probe *p)
+{
+	if (strncmp(p->why, "build ", strlen("build ")) != 0)
+		return check_skip(p->why);
+	fprintf(stderr, "not loaded here: %s\n", p->why);
+	return check_result();
+}
