@@ -63,6 +63,17 @@ def default_resources(resources: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in resources.items() if v not in (None, {})}
 
 
+def _default_level(spec: dict[str, Any]) -> dict[str, Any]:
+    """Beside a limit, a request of the pod that is not given is the containers', or the limit."""
+    level = spec["resources"]
+    bare = {"spec": {k: v for k, v in spec.items() if k != "resources"}}
+    sums = {n: total(bare, "requests", n) for n in ("cpu", "memory")} if level.get("limits") else {}
+    texts = {n: f"{int(v * 1000)}m" if n == "cpu" else f"{int(v) // 1024}Ki" if v % 1024 == 0
+             else str(int(v)) for n, v in sums.items() if v}
+    return canonical(default_resources(dict(level, requests={**texts,
+                                                             **(level.get("requests") or {})})))
+
+
 def _container(c: dict[str, Any]) -> dict[str, Any]:
     c = _filled(c, resources={}, terminationMessagePath="/dev/termination-log",
                 terminationMessagePolicy="File",
@@ -83,7 +94,7 @@ def default_pod(pod: dict[str, Any], modern: bool) -> dict[str, Any]:
     if "serviceAccountName" in spec:
         spec.setdefault("serviceAccount", spec["serviceAccountName"])
     if modern and spec.get("resources"):
-        spec["resources"] = default_resources(spec["resources"])
+        spec["resources"] = _default_level(spec)
     status = dict(pod.get("status") or {})
     if "conditions" in status:
         status["conditions"] = [_filled(c, lastProbeTime=None, lastTransitionTime=None)

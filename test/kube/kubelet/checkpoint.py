@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocated and actuated resources of every container, kept in files as the kubelet keeps them."""
+"""Allocated and actuated resources of every container and of the pod, kept in files as the kubelet keeps them."""
 from __future__ import annotations
 
 import json
@@ -56,7 +56,7 @@ class Checkpoints:
         self.actuated = Checkpoint(f"{folder}/actuated_pods_state")
 
     def pending(self, uid: str) -> list[str]:
-        """Running containers whose allocation was not carried out yet."""
+        """Running containers, and the pod, whose allocation was not carried out yet."""
         allocated = self.allocated.of(uid)
         return [n for n, r in self.actuated.of(uid).items() if allocated.get(n) != r]
 

@@ -11,6 +11,7 @@ PERIOD_USEC = 100000
 PAGE = 4096
 QUOTA_MIN_USEC = 1000
 SHARES_MIN, SHARES_MAX = 2, 262144
+POD = ""  # spec.resources, beside the names of containers
 GUARANTEED, BURSTABLE, BEST_EFFORT = "Guaranteed", "Burstable", "BestEffort"
 
 
@@ -97,6 +98,12 @@ def sized(spec: dict) -> list[dict]:
     return [c for c in spec.get("initContainers", []) if is_sidecar(c)] + spec["containers"]
 
 
+def desired(spec: dict) -> dict[str, Resources]:
+    """By container, and what the pod itself has."""
+    own = {POD: Resources.parse(spec["resources"])} if spec.get("resources") else {}
+    return own | {c["name"]: Resources.parse(c.get("resources")) for c in sized(spec)}
+
+
 def _sum(values: list[int | None], limit: bool) -> int | None:
     """A sum of limits exists only if all are set; requests that are not set count as 0."""
     if limit and any(v is None for v in values):
@@ -125,7 +132,7 @@ def pod_resources(spec: dict, of: dict[str, Resources]) -> Resources:
     """What the pod's own cgroup gets; spec.resources wins, and overhead is added to both."""
     total = Resources(*(_pod_value(spec, of, f) for f in
                         ("cpu_limit", "memory_limit", "cpu_request", "memory_request")))
-    own = Resources.parse(spec.get("resources"))
+    own = of.get(POD, Resources.parse(spec.get("resources")))
     over = spec.get("overhead")
     more = vars(Resources.parse({"limits": over, "requests": over} if over else None))
     own = replace(own, **{k: v + (more[k] or 0) for k, v in vars(own).items() if v is not None})

@@ -111,13 +111,14 @@ def plan(spec: dict, allocated: dict[str, Resources],
 
 def refusal(allocated: dict[str, Resources], actuated: dict[str, Resources],
             usage: dict[str, int]) -> str | None:
-    """The check before memory shrinks; usage in bytes by container."""
+    """The check before memory shrinks; usage in bytes by container, and of the pod."""
     for name, new in allocated.items():
         old = actuated.get(name)
         if old is None or new.memory_limit is None or not _bigger(old.memory_limit, new.memory_limit):
             continue
         if usage.get(name, 0) > new.memory_limit:
-            return (f'cannot decrease memory limits: attempting to set container "{name}" memory '
+            whose = f'container "{name}"' if name != model.POD else "pod"
+            return (f"cannot decrease memory limits: attempting to set {whose} memory "
                     f"limit ({new.memory_limit}) below current usage ({usage[name]})")
     return None
 

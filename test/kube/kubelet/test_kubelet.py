@@ -18,6 +18,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
+from apiserver import pods  # noqa: E402
 from kubelet import (  # noqa: E402
     checkpoint, cpus, eviction, kubelet, model, ocispec, resize, status, volumes, worker)
 from kubelet.model import Resources  # noqa: E402
@@ -98,6 +99,43 @@ class Formulas(unittest.TestCase):
         steps = resize.plan(spec, after, before)
         self.assertEqual([s for s in steps if isinstance(s, resize.PodStep)], [])
         self.assertEqual([s.name for s in steps], ["main", "main"])
+
+    def test_pod_level_resize(self):
+        """Only the pod's own values change; the old ones are those that were carried out."""
+        def level(cpu: str, memory: str) -> dict:
+            return {"containers": [container("main", resources("500m", "128Mi"))],
+                    "resources": resources(cpu, memory, "500m", "128Mi"), "overhead": {"cpu": "250m"}}
+        small, big = level("1", "256Mi"), level("2", "512Mi")
+        for spec, old, files in (
+                (big, small, [("memory.max", 512 * MIB), ("cpu.max", 2250)]),
+                (small, big, [("memory.max", 256 * MIB), ("cpu.max", 1250)])):
+            steps = resize.plan(spec, model.desired(spec), model.desired(old))
+            self.assertEqual([(s.file, s.value) for s in steps], files)
+        self.assertEqual(
+            resize.refusal(model.desired(small), model.desired(big), {model.POD: 300 * MIB}),
+            "cannot decrease memory limits: attempting to set pod memory limit (268435456) below "
+            "current usage (314572800)")
+        with tempfile.TemporaryDirectory() as folder:
+            both = checkpoint.Checkpoints(folder)
+            for name, r in model.desired(small).items():
+                both.actuated.set("u", name, r)
+            both.allocated.replace("u", model.desired(big))
+            self.assertEqual(both.pending("u"), [model.POD])
+
+    def test_pod_level_defaults(self):
+        """The API server's: a request of the pod is the sum of its containers', else its limit."""
+        def defaults(*containers: dict, **level: dict) -> dict:
+            spec = {"containers": list(containers), "resources": level}
+            return pods.default_pod({"metadata": {}, "spec": spec}, True)["spec"]["resources"]
+        main = container("main", resources("500m", "128Mi", "200m"))
+        side = container("side", resources(None, "16Mi", "100m"))
+        limits = {"cpu": "2", "memory": "1Gi"}
+        self.assertEqual(defaults(main, side, limits=limits)["requests"],
+                         {"cpu": "300m", "memory": "144Mi"})
+        self.assertEqual(defaults(container("free"), limits=limits)["requests"], limits)
+        self.assertEqual(defaults(main, limits=limits, requests={"cpu": "1"})["requests"],
+                         {"cpu": "1", "memory": "128Mi"})
+        self.assertEqual(defaults(main, requests={"cpu": "1"}), {"requests": {"cpu": "1"}})
 
     def test_qos_and_names(self):
         full = resources("1", "1Gi", "1", "1Gi")

@@ -54,8 +54,7 @@ class Worker:
         return self.pod["metadata"]["name"]
 
     def desired(self) -> dict[str, Resources]:
-        return {c["name"]: Resources.parse(c.get("resources"))
-                for c in model.sized(self.pod["spec"])}
+        return model.desired(self.pod["spec"])
 
     def sync(self) -> None:
         if self.done or self.starting:
@@ -83,6 +82,8 @@ class Worker:
         self.volumes = Volumes(self.kubelet, self.pod)
         if not node.exists(self.cgroup):
             self.kubelet.cgroups.pod_create(self.cgroup, total)
+        if model.POD in self.desired():
+            checks.actuated.set(self.uid, model.POD, self.desired()[model.POD])
         self.kubelet.qos_update()
         self.pause = secrets.token_hex(32)
         root = self.kubelet.image_root("lab")
@@ -295,6 +296,7 @@ class Worker:
         running = {c.name: c for c in self.containers if c.running}
         usage = {n: int(node.read(self._cgroup_of(running[n]), "memory.current"))
                  for n in actuated if n in running}
+        usage[model.POD] = int(node.read(self.cgroup, "memory.current"))
         refused = self.kubelet.control("error", self.name) or \
             resize.refusal(allocated, actuated, usage)
         if refused:
@@ -314,6 +316,8 @@ class Worker:
             self.kubelet.containers.update(c.id or "", model.inherited(self.pod["spec"],
                                                                        step.resources))
             checks.actuated.set(self.uid, step.name, step.resources)
+        if model.POD in allocated:
+            checks.actuated.set(self.uid, model.POD, allocated[model.POD])
         self.kubelet.qos_update()
 
     def _cgroup_of(self, c: status.Container) -> str:
