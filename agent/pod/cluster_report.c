@@ -93,29 +93,21 @@ static bool limit_stays(const struct managed *m, enum resource r)
 		       : m->hand_back.due;
 }
 
-/* After an external change, requests are restored only where vscaled changed them. */
-static uint64_t request_back(const struct managed *m, enum resource r, bool all, uint64_t spec)
-{
-	bool ours = all || kube_pod_class_of_containers(m->pod->spec, QOS_GUARANTEED) ||
-		    m->container.rule.controlled != CONTROLLED_LIMITS;
-
-	return ours ? persist_original_request(m, r, spec) : spec;
-}
-
 /* Restores the originals in the spec where it holds values of vscaled. all: vscaled wrote the whole
  * spec. Else an external writer has changed it since, and the record of sent values shows which are
- * still vscaled's. */
+ * still vscaled's; of requests, where their owner is not known, those that vscaled changes. */
 static void fill_back(const struct managed *m, enum resource r, bool all,
 		      struct report_resource *ret)
 {
-	if (all || spec_sent_by_us(m, r, ret->spec_limit)) {
-		/* The laws no longer know the original of a container that was handed back. */
-		ret->original_limit = persist_original_limit(m, r, ret->spec_limit);
-		ret->original_request = request_back(m, r, all, ret->spec_request);
-	} else {
-		ret->original_limit = ret->spec_limit;
+	bool sent = all || spec_sent_by_us(m, r, ret->spec_limit);
+	bool moves = all || m->container.rule.controlled != CONTROLLED_LIMITS;
+
+	/* The laws no longer know the original of a container that was handed back. */
+	ret->original_limit =
+		sent ? persist_original_limit(m, r, ret->spec_limit) : ret->spec_limit;
+	if (ret->request_owner == OWNER_OTHER ||
+	    (ret->request_owner == OWNER_UNKNOWN && !(sent && moves)))
 		ret->original_request = ret->spec_request;
-	}
 	if (!ret->limit_stays)
 		ret->held = ret->original_limit;
 }
@@ -312,7 +304,8 @@ static bool holds_any_sent(const struct pod *p)
 {
 	POD_FOREACH (m, p)
 		for (enum resource r = 0; r < RESOURCE_COUNT; r++)
-			if (spec_sent_by_us(m, r, pod_spec_of(m)->spec.limit[r]))
+			if (spec_sent_by_us(m, r, pod_spec_of(m)->spec.limit[r]) ||
+			    kube_owner(pod_spec_of(m), KUBE_LEAF_REQUEST(r)) == OWNER_VSCALED)
 				return true;
 	return false;
 }

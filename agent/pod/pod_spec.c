@@ -194,6 +194,16 @@ static void note_limits(struct managed *m, size_t i, const struct kube_container
 	}
 }
 
+/* An owner's request is in no cgroup, so nothing is waited for. That of a Guaranteed pod is adopted
+ * with its limit. */
+static void adopt_requests(const struct managed *m, const struct kube_container *c)
+{
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (kube_owner(c, KUBE_LEAF_REQUEST(r)) == OWNER_OTHER &&
+		    !kube_pod_class_of_containers(m->pod->spec, QOS_GUARANTEED))
+			persist_adopted_request(m, r, c->spec.request[r]);
+}
+
 void pod_spec_changed(struct pod *p, const struct kube_pod *old)
 {
 	bool ended =
@@ -208,6 +218,7 @@ void pod_spec_changed(struct pod *p, const struct kube_pod *old)
 		if (m == NULL)
 			continue;
 		runtime_reported(m, now, was, ended);
+		adopt_requests(m, now);
 		/* The kubelet replays all values of the containers it updates, and of the pod. */
 		if (old != NULL && old->generation != p->spec->generation)
 			m->container.echo_until = m->wake->now + ECHO_USEC;

@@ -21,12 +21,23 @@
 	"}},{\"name\":\"log\",\"image\":\"example.com/log:1\",\"resources\":{" resources "}}]"
 #define WITH_REQUESTS CONTAINERS("\"requests\":{\"cpu\":\"100m\",\"memory\":\"16Mi\"}")
 
+#define WITH_LIMITS                                                                                \
+	CONTAINERS("\"requests\":{\"cpu\":\"100m\",\"memory\":\"16Mi\"},"                          \
+		   "\"limits\":{\"cpu\":\"900m\",\"memory\":\"64Mi\"}")
+
+static uint64_t requested(enum resource r)
+{
+	OWN(drop_kube_pod) struct kube_pod *pod = crig_read(&c, &c.rig.pod[0]);
+
+	return kube_pod_container(pod, "app")->spec.request[r];
+}
+
 static uint64_t request(enum resource r)
 {
 	OWN(drop_kube_pod) struct kube_pod *pod = crig_read(&c, &c.rig.pod[0]);
 
 	CHECK_EQ(kube_pod_container(pod, "app")->spec.limit[r], LIMIT_MAX);
-	return kube_pod_container(pod, "app")->spec.request[r];
+	return requested(r);
 }
 
 static struct rig_pod *begin_pod(enum cgroup_driver driver, const char *annotations,
@@ -110,6 +121,32 @@ static void test_moves(enum cgroup_driver driver, const char *annotations)
 	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), LIMIT_MAX);
 	crig_annotate(&c, p, "mode", NULL);
 	CHECK(crig_until(&c, 60, burn_900, is_original));
+}
+
+/* An owner sets the memory request, after vscaled has moved both: that one stays, and what vscaled
+ * has moved goes back. limits: those are the owner's as well. */
+TEST_BOTH(owner_meanwhile, limits)
+{
+	struct rig_pod *p = begin_pod(DRIVER_CGROUPFS, REQUESTS("RequestsOnly"),
+				      limits ? WITH_LIMITS : WITH_REQUESTS);
+
+	CHECK(UNTIL(120, burn_300, requested(RESOURCE_CPU) > 100));
+	crig_kubelet(&c, p, NULL);
+	CHECK(UNTIL(60, burn_300, requested(RESOURCE_MEMORY) > 16 * MIB));
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 5, burn_300);
+	cJSON_Delete(
+		crig_ask(&c, "PATCH",
+			 "/api/v1/namespaces/default/pods/web-0/resize?fieldManager=kubectl-patch",
+			 "{\"spec\":{\"containers\":[{\"name\":\"app\",\"resources\":{\"requests\":"
+			 "{\"memory\":\"48Mi\"}}}]}}"));
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 5, burn_300);
+	crig_annotate(&c, p, "mode", NULL);
+	CHECK(UNTIL(60, burn_300, requested(RESOURCE_CPU) == 100));
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 20, burn_300);
+	CHECK_EQ(requested(RESOURCE_MEMORY), 48 * MIB);
 }
 
 /* The time until the node's next window, where there is one in `every`. */
