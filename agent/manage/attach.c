@@ -202,6 +202,16 @@ int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret
 	return 0;
 }
 
+void managed_moved(struct managed *m, const char *path)
+{
+	char *copy = strdup(path);
+
+	if (copy == NULL)
+		return;
+	free(m->cgroup.path);
+	m->cgroup.path = copy;
+}
+
 void managed_attach_tried(struct managed *m)
 {
 	if (m->cgroup.attach_tried_at == 0)

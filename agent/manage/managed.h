@@ -193,6 +193,8 @@ bool scope_out_of_reach(const struct pid1 *pid1, const char *path);
  * source of its memory.events. -EAGAIN: systemd is still setting it up. -EMFILE: 80 % of
  * the descriptors are open. On failure it stays closed. */
 int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret);
+/* Of one that is closed: it runs in another cgroup now. */
+void managed_moved(struct managed *m, const char *path);
 /* Its cgroup is there and not ready: the time of the first such try is kept. */
 void managed_attach_tried(struct managed *m);
 /* Its limits are known: it runs. */

@@ -716,17 +716,16 @@ static bool restore_target(const struct restore *r, const struct restore_target 
 			   restore_each_fn *each, void *arg)
 {
 	struct restore_result result = {.unit = t->name, .outcome = RESTORE_PENDING};
+	bool keep = r->keep_pods && baseline_pod(t->baseline) != NULL;
 
 	if (t->missing == RESTORE_POD_GONE)
-		return true;
+		return !keep;
 	if (t->pending != NULL)
 		snprintf(result.detail, sizeof(result.detail), "%s", t->pending);
 	else
 		restore_unit(r, t, &result);
 	each(arg, &result);
-	return result.outcome == RESTORE_GONE ||
-	       (result.outcome == RESTORE_RESTORED &&
-		!(r->keep_pods && baseline_pod(t->baseline) != NULL));
+	return !keep && (result.outcome == RESTORE_GONE || result.outcome == RESTORE_RESTORED);
 }
 
 int restore_set(const struct restore *r, struct baseline_set *set, const char *name,

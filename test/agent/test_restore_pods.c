@@ -191,6 +191,22 @@ TEST(pod_gone)
 	CHECK_EQ(restore_now("default/web-0", false), -ENOENT);
 }
 
+/* The daemon's records of a pod stay, whatever its cgroups are: its spec may hold vscaled's values.
+ */
+TEST_BOTH(kept, pod_gone)
+{
+	struct restore r;
+	size_t count;
+
+	begin_pod(768 * MIB, 512 * MIB, 256 * MIB);
+	fake_remove(&fake, pod_gone ? POD : APP);
+	r = settings();
+	r.keep_pods = true;
+	count = records.count;
+	CHECK_EQ(restore_set(&r, &records, "default/web-0", take_result, NULL), 0);
+	CHECK_EQ(records.count, count);
+}
+
 TEST(ratified)
 {
 	struct restore r;

@@ -236,6 +236,28 @@ TEST(use_holds_the_spec)
 	CHECK(cgroup_is_original(&c));
 }
 
+/* Use holds the original back, and the container restarts with less: nothing does then. */
+TEST(restarted_meanwhile)
+{
+	struct rig_pod *p = begin_grown(DRIVER_CGROUPFS);
+	struct rig_container *app = &p->container[0];
+
+	crig_annotate(&c, p, "mode", NULL);
+	rig_run(&c.rig, 30, burn_50);
+	CHECK(has_headroom(&c) && !cgroup_is_original(&c));
+	rig_container_stop(&c.rig, app);
+	rig_run(&c.rig, 3, NULL);
+	app->unit->anon_bytes = 20 * MIB;
+	app->restarts++;
+	rig_container_start(&c.rig, p, app, false);
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 400, burn_50, memory_is_original));
+	rig_run(&c.rig, 2, burn_50);
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 240, burn_50, is_forgotten));
+	CHECK(cgroup_is_original(&c));
+}
+
 static void grow_8(struct rig *r)
 {
 	burn_50(r);
