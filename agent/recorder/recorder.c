@@ -4,15 +4,27 @@
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
 #include "agent/manage/persist.h"
+#include <assert.h>
 #include <errno.h>
 
 /* Watched for so long after the last thing of interest. */
 #define QUIET_USEC USEC_PER_MIN
 
-struct flight_recorder {
-	struct flight_call made; /* the call under way */
-	struct control before;   /* it; what it points to is: */
+/* A raise: its decision, then its steps: of the pod, the container, and memory.high. */
+#define CALLS 4
+
+/* One that decided something, with copies of what it was given. */
+struct call {
+	struct flight_call made;
+	struct control before; /* it; what it points to is: */
 	double weight[RESOURCE_COUNT][HISTOGRAM_BUCKETS];
+	struct usage seen; /* after it */
+	struct flight_line line;
+};
+
+struct flight_recorder {
+	struct call calls[CALLS]; /* that wait for the writes, then the call under way */
+	size_t waiting;
 	struct flight_log log;
 	int error; /* the last one that was reported */
 };
@@ -42,6 +54,7 @@ void recorder_stop(struct unit_table *t)
 {
 	if (t->recorder == NULL)
 		return;
+	assert(t->recorder->waiting == 0);
 	/* Once it is abandoned, the folder is another process's. */
 	if (!t->records->abandoned)
 		flight_log_flush(&t->recorder->log);
@@ -49,21 +62,35 @@ void recorder_stop(struct unit_table *t)
 	t->recorder = NULL;
 }
 
-/* call: NULL: a sample. */
-static void add(struct managed *m, enum flight_kind kind, const struct flight_call *call,
-		const struct control *before, const struct control_context *x)
+void recorder_settle(struct unit_table *t)
 {
-	struct flight_line line = {
+	struct flight_recorder *r = t->recorder;
+
+	if (r == NULL)
+		return;
+	for (size_t i = 0; i < r->waiting; i++)
+		flight_log_add(&r->log, &t->config->tuning, t->host->cpu_milli, &r->calls[i].line);
+	r->waiting = 0;
+}
+
+static struct flight_line line_of(struct managed *m, enum flight_kind kind,
+				  const struct control_context *x)
+{
+	return (struct flight_line){
 		.kind = kind,
 		.name = m->name,
 		.number = m->control.target,
 		.file = &m->recording.file,
 		.now_real = x->now_real,
 		.seen = &m->control.last,
-		.call = call,
-		.before = before,
 	};
+}
 
+static void add_sample(struct managed *m, const struct control_context *x)
+{
+	const struct flight_line line = line_of(m, FLIGHT_SAMPLE, x);
+
+	recorder_settle(m->table);
 	flight_log_add(&m->table->recorder->log, x->tuning, x->node_milli, &line);
 }
 
@@ -92,14 +119,14 @@ static double *keep_weights(double *ret, const struct histogram *h)
 }
 
 /* Before a call, so that it can be made again. */
-static void keep(struct flight_recorder *r, const struct control *c)
+static void keep(struct call *call, const struct control *c)
 {
-	struct history *h = &r->before.history;
+	struct history *h = &call->before.history;
 
-	r->before = *c;
-	h->cpu.weight = keep_weights(r->weight[RESOURCE_CPU], &h->cpu);
-	h->memory.weight = keep_weights(r->weight[RESOURCE_MEMORY], &h->memory);
-	r->made.tape = (struct ledger_tape){0};
+	call->before = *c;
+	h->cpu.weight = keep_weights(call->weight[RESOURCE_CPU], &h->cpu);
+	h->memory.weight = keep_weights(call->weight[RESOURCE_MEMORY], &h->memory);
+	call->made.tape = (struct ledger_tape){0};
 }
 
 /* first: the first step that it decided. */
@@ -107,7 +134,8 @@ static void add_call(struct managed *m, const struct flight_input *in, size_t fi
 		     const struct control_context *x)
 {
 	struct flight_recorder *r = m->table->recorder;
-	struct flight_call *made = &r->made;
+	struct call *call = &r->calls[r->waiting++];
+	struct flight_call *made = &call->made;
 	size_t count = x->plan->count - first;
 
 	made->now = x->now;
@@ -122,7 +150,11 @@ static void add_call(struct managed *m, const struct flight_input *in, size_t fi
 	for (size_t i = 0; i < made->decided_count; i++)
 		made->decided[i] = x->plan->steps[first + i];
 	kept &= count > 0 && count == made->decided_count && !made->tape.spoiled;
-	add(m, in->kind, made, kept ? &r->before : NULL, x);
+	call->seen = m->control.last;
+	call->line = line_of(m, in->kind, x);
+	call->line.seen = &call->seen;
+	call->line.call = made;
+	call->line.before = kept ? &call->before : NULL;
 }
 
 void recorded_call(struct managed *m, const struct flight_input *in,
@@ -141,9 +173,11 @@ void recorded_call(struct managed *m, const struct flight_input *in,
 		m->recording.interesting = x->now;
 	/* Of observations and passes there are too many. */
 	kept = (in->kind != FLIGHT_OBSERVE && in->kind != FLIGHT_REFLEX) || is_watched(m, x);
+	if (r->waiting == CALLS)
+		recorder_settle(m->table);
 	if (kept) {
-		keep(r, &m->control);
-		with_tape.tape = &r->made.tape;
+		keep(&r->calls[r->waiting], &m->control);
+		with_tape.tape = &r->calls[r->waiting].made.tape;
 	}
 	flight_make(&m->control, in, &with_tape);
 	if (x->plan->count > first)
@@ -152,7 +186,7 @@ void recorded_call(struct managed *m, const struct flight_input *in,
 		add_call(m, in, first, kept, x);
 	else if (in->kind == (is_watched(m, x) ? FLIGHT_OBSERVE : FLIGHT_REVIEW) &&
 		 m->cgroup.cg != NULL)
-		add(m, FLIGHT_SAMPLE, NULL, NULL, x);
+		add_sample(m, x);
 }
 
 void recorder_flush(struct unit_table *t)

@@ -24,5 +24,9 @@ void recorder_stop(struct unit_table *t);
 void recorded_call(struct managed *m, const struct flight_input *in,
 		   const struct control_context *x);
 
+/* Once the limits are written, which do not wait for the text of what was decided. The units of
+ * these calls are still there. */
+void recorder_settle(struct unit_table *t);
+
 /* Has written what was recorded since. For every sample. */
 void recorder_flush(struct unit_table *t);

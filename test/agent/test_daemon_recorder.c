@@ -4,6 +4,7 @@
 #include "agent/backtest/backtest_cmd.h"
 #include "agent/base/file.h"
 #include "agent/state/flight_file.h"
+#include "cgroup/writer.h"
 #include "test/agent/daemon_rig.h"
 #include "test/check.h"
 #include <fcntl.h>
@@ -12,6 +13,37 @@
 
 static char *out_text, *err_text;
 static struct rig r;
+/* Of step_burst(): raises written, and calls recorded since the last turn. */
+static unsigned raises, lines;
+
+static void step_burst(struct rig *rig)
+{
+	lines = 0;
+	rig_grow(rig, &rig->unit[0], 3 * MIB);
+}
+
+int __real_cg_write(struct cg *c, const struct change *ch);
+int __wrap_cg_write(struct cg *c, const struct change *ch);
+void __real_flight_log_add(struct flight_log *l, const struct tuning *tuning, uint64_t cpu_milli,
+			   const struct flight_line *line);
+void __wrap_flight_log_add(struct flight_log *l, const struct tuning *tuning, uint64_t cpu_milli,
+			   const struct flight_line *line);
+
+int __wrap_cg_write(struct cg *c, const struct change *ch)
+{
+	if (r.step == step_burst && ch->knob == KNOB_MEM_MAX && !change_lowers(ch)) {
+		raises++;
+		CHECK_EQ(lines, 0);
+	}
+	return __real_cg_write(c, ch);
+}
+
+void __wrap_flight_log_add(struct flight_log *l, const struct tuning *tuning, uint64_t cpu_milli,
+			   const struct flight_line *line)
+{
+	lines += line->call != NULL;
+	__real_flight_log_add(l, tuning, cpu_milli, line);
+}
 
 static int run(const char *line)
 {
@@ -175,12 +207,8 @@ TEST(differs)
 	CHECK(strstr(err_text, "not a recording") != NULL);
 }
 
-static void step_burst(struct rig *rig)
-{
-	rig_grow(rig, &rig->unit[0], 3 * MIB);
-}
-
-/* A raise that is decided in the very call in which the growth is seen first. */
+/* A raise that is decided in the very call in which the growth is seen first. It is written before
+ * it is recorded. */
 TEST(surprise)
 {
 	rig_close(&r);
@@ -189,7 +217,9 @@ TEST(surprise)
 	rig_add(&r, "burst.service", 100, 64 * MIB)->anon_bytes = 2 * MIB;
 	CHECK_EQ(rig_start(&r), 0);
 	rig_reflex(&r, 50, NULL);
+	raises = 0;
 	rig_reflex(&r, 30, step_burst);
+	CHECK(raises > 0);
 	rig_stop(&r);
 	CHECK_EQ(run("record dump burst.service"), CTL_OK);
 	CHECK(strstr(out_text, "memory 20 MiB  memory.max 64 MiB -> ") != NULL);
