@@ -38,8 +38,11 @@ static usec_t held_since(const struct control *c, enum resource r, usec_t now)
 /* Not before its originals are on disk: they could not be told from what is sent. */
 static bool may_report(const struct managed *m)
 {
+	/* Where one limit is contested the other one is still sized. */
+	bool sized = managed_state(m) == UNIT_MANAGED || managed_state(m) == UNIT_GAVE_WAY;
+
 	return m->container.annotated && m->control.rule.mode != MODE_OFF && !m->control.paused &&
-	       managed_state(m) == UNIT_MANAGED && m->originals.saved;
+	       sized && m->originals.saved;
 }
 
 /* A ratified value is restored in the spec also when the container is no longer sized. */

@@ -43,6 +43,25 @@ TEST_DRIVERS(owner_resizes_cpu)
 	CHECK_EQ(c.rig.events[EVENT_MEMORY_ABOVE_SPEC], 0);
 }
 
+/* Another program keeps changing the CPU limit, which is left to it: memory goes on to be ahead. */
+TEST(cpu_is_contested)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+
+	ratify(p);
+	rig_run(&c.rig, 90, burn_699); /* no echo of that is expected any more */
+	for (unsigned i = 0; i < 4; i++) {
+		rig_put(&c.rig, app_of(p), "cpu.max", "30000 100000\n");
+		rig_run(&c.rig, 6, burn_699);
+	}
+	CHECK_EQ(c.rig.events[EVENT_DRIFT_GAVE_WAY], 1);
+	for (unsigned i = 0; i < 10; i++) {
+		rig_run(&c.rig, 1, grow);
+		CHECK(spec_of(p) > use_of(p));
+	}
+	CHECK(use_of(p) > 90 * MIB);
+}
+
 static bool spec_is_safe(struct crig *x)
 {
 	struct rig_pod *p = &x->rig.pod[0];
