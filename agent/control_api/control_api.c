@@ -267,16 +267,8 @@ static int post_recommendation(void *ctx, const struct http_request *request,
 static int get_probe(void *ctx, const struct http_request *request, struct http_response *ret)
 {
 	const struct control_api *c = ctx;
-	bool live = strcmp(request->path, "/livez") == 0;
-	const char *why = live ? "not live" : "not ready";
-	bool well = (live ? c->ops->live : c->ops->ready)(c->ctx, &why);
-	char *body = strdup(well ? "ok\n" : why);
 
-	if (!body)
-		return -ENOMEM;
-	*ret = (struct http_response){
-		.status = well ? 200 : 503, .content_type = "text/plain", .body = body};
-	return 0;
+	return c->ops->probe(c->ctx, request, ret);
 }
 
 /* clang-format off */

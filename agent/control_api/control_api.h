@@ -27,9 +27,8 @@ struct control_ops {
 	 */
 	cJSON *(*recommend)(void *ctx, const char *text, size_t len, char *ret_why,
 			    size_t why_size);
-	/* False: *ret_why is the reason, in words. */
-	bool (*live)(void *ctx, const char **ret_why);
-	bool (*ready)(void *ctx, const char **ret_why);
+	/* /livez or /readyz; must not wait for another process. */
+	int (*probe)(void *ctx, const struct http_request *request, struct http_response *ret);
 	/* NULL: root, the daemon's own user, and the socket's group. */
 	bool (*admit)(void *ctx, int fd, const struct ucred *peer);
 };

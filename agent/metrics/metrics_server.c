@@ -24,12 +24,11 @@ static int answer_metrics(void *ctx, const struct http_request *, struct http_re
 
 static int answer_probe(void *ctx, const struct http_request *request, struct http_response *ret)
 {
-	bool ready = strcmp(request->path, "/readyz") == 0;
 	const struct metrics_server *s = ctx;
 	struct probe_input in = {0};
 
 	s->ops->probe(s->ctx, &in);
-	return probe_answer(&in, ready ? PROBE_READY : PROBE_LIVE, request, ret);
+	return probe_answer(&in, request, ret);
 }
 
 static int answer_report(void *ctx, const struct http_request *request, struct http_response *ret)
@@ -104,8 +103,6 @@ static bool loop_turns(const struct probe_input *in)
 	return in->now <= last + patience;
 }
 
-static const char *const kind_names[PROBE_KIND_COUNT] = {"livez", "readyz"};
-
 /* value NULL: any, or none. */
 static bool has_arg(const struct http_request *request, const char *name, const char *value)
 {
@@ -134,9 +131,9 @@ static bool put_check(FILE *f, const struct check *c, const struct http_request 
 	return true;
 }
 
-static bool put_checks(FILE *f, const struct probe_input *in, enum probe_kind kind,
-		       const struct http_request *request)
+static bool put_checks(FILE *f, const struct probe_input *in, const struct http_request *request)
 {
+	bool ready = strcmp(request->path, "/readyz") == 0;
 	const struct check checks[] = {
 		{"loop", true, loop_turns(in), "the event loop does not run", false},
 		{"config", false, in->config_valid,
@@ -160,13 +157,14 @@ static bool put_checks(FILE *f, const struct probe_input *in, enum probe_kind ki
 	bool all = true;
 
 	for (size_t i = 0; i < ARRAY_SIZE(checks); i++)
-		if (kind == PROBE_READY || checks[i].live)
+		if (ready || checks[i].live)
 			all &= put_check(f, &checks[i], request);
+	fprintf(f, "%s check %s\n", ready ? "readyz" : "livez", all ? "passed" : "failed");
 	return all;
 }
 
-int probe_answer(const struct probe_input *in, enum probe_kind kind,
-		 const struct http_request *request, struct http_response *ret)
+int probe_answer(const struct probe_input *in, const struct http_request *request,
+		 struct http_response *ret)
 {
 	OWN(drop_free) char *text = NULL;
 	size_t size;
@@ -175,8 +173,7 @@ int probe_answer(const struct probe_input *in, enum probe_kind kind,
 
 	if (f == NULL)
 		return -errno;
-	good = put_checks(f, in, kind, request);
-	fprintf(f, "%s check %s\n", kind_names[kind], good ? "passed" : "failed");
+	good = put_checks(f, in, request);
 	if (fclose(f) != 0)
 		return -ENOMEM;
 	*ret = (struct http_response){

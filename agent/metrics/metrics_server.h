@@ -30,11 +30,9 @@ struct probe_input {
 	bool kernel_old;      /* than any that is tested */
 };
 
-enum probe_kind { PROBE_LIVE, PROBE_READY, PROBE_KIND_COUNT };
-
-/* The answer to a request for that probe: 200, or 503. */
-int probe_answer(const struct probe_input *in, enum probe_kind kind,
-		 const struct http_request *request, struct http_response *ret);
+/* The answer to /livez, /healthz or /readyz: 200, or 503. */
+int probe_answer(const struct probe_input *in, const struct http_request *request,
+		 struct http_response *ret);
 
 struct metrics_ops {
 	/* The page of a scrape. -errno: answered with 500. */

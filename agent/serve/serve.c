@@ -250,25 +250,40 @@ static cJSON *serve_config(void *ctx)
 	return config_dump_json(s->config);
 }
 
-static bool serve_live(void *ctx, const char **ret_why)
+static void on_probe(void *ctx, struct probe_input *in)
 {
 	const struct serve *s = ctx;
-	usec_t interval = MIN(s->config->clocks.reflex_usec, s->config->clocks.sample_usec);
-	bool turns;
 
 	daemon_wake(s->wake);
-	turns = s->wake->now - s->wake->ticked_at <= 3 * interval + LIVE_GRACE_USEC;
-	*ret_why = turns ? NULL : "the event loop does not run";
-	return turns;
+	*in = (struct probe_input){
+		.now = s->wake->now,
+		.last_tick = s->wake->ticked_at,
+		.started = s->wake->started_at,
+		.interval_usec = MIN(s->config->clocks.reflex_usec, s->config->clocks.sample_usec),
+		.grace_usec = s->units->pid1->connected ? LIVE_GRACE_USEC : 0,
+		.kubernetes = config_cluster_wanted(&s->config->kubernetes) &&
+			      s->host->unsupported == NULL,
+		.pods_listed = s->pods->synced,
+		.node_wrong = s->host->name_wrong,
+		.pods_lost = pods_lost(s->pods),
+		.standalone = s->config->unit_count > 0 && s->host->unsupported == NULL,
+		.units_listed = s->units->pid1->listed,
+		.systemd_lost = !s->units->pid1->connected && !s->units->pid1->absent &&
+				s->host->unsupported == NULL,
+		.cgroup_writable = s->host->unsupported == NULL && s->host->cg.writable,
+		.dry_run = s->host->unsupported != NULL ||
+			   s->config->kubernetes.highest_mode == MODE_OFF,
+		.kernel_old = s->host->cg.kernel_old,
+		.config_valid = strcmp(s->source->result, "ok") == 0,
+	};
 }
 
-static bool serve_ready(void *ctx, const char **ret_why)
+static int serve_probe(void *ctx, const struct http_request *request, struct http_response *ret)
 {
-	const struct serve *s = ctx;
+	struct probe_input in;
 
-	*ret_why = s->units->pid1->connected || s->units->pid1->absent ? NULL
-								       : "systemd does not answer";
-	return *ret_why == NULL;
+	on_probe(ctx, &in);
+	return probe_answer(&in, request, ret);
 }
 
 static const struct control_ops control_ops = {
@@ -281,8 +296,7 @@ static const struct control_ops control_ops = {
 	.restore = serve_restore,
 	.config = serve_config,
 	.recommend = serve_recommend,
-	.live = serve_live,
-	.ready = serve_ready,
+	.probe = serve_probe,
 };
 
 static gid_t socket_group(const struct config *config)
@@ -399,34 +413,6 @@ static int on_report(void *ctx, const char *path, char **ret)
 							     : NULL;
 	cJSON_Delete(answer);
 	return *ret != NULL ? 0 : -ENOMEM;
-}
-
-static void on_probe(void *ctx, struct probe_input *in)
-{
-	const struct serve *s = ctx;
-
-	daemon_wake(s->wake);
-	*in = (struct probe_input){
-		.now = s->wake->now,
-		.last_tick = s->wake->ticked_at,
-		.started = s->wake->started_at,
-		.interval_usec = MIN(s->config->clocks.reflex_usec, s->config->clocks.sample_usec),
-		.grace_usec = s->units->pid1->connected ? LIVE_GRACE_USEC : 0,
-		.kubernetes = config_cluster_wanted(&s->config->kubernetes) &&
-			      s->host->unsupported == NULL,
-		.pods_listed = s->pods->synced,
-		.node_wrong = s->host->name_wrong,
-		.pods_lost = pods_lost(s->pods),
-		.standalone = s->config->unit_count > 0 && s->host->unsupported == NULL,
-		.units_listed = s->units->pid1->listed,
-		.systemd_lost = !s->units->pid1->connected && !s->units->pid1->absent &&
-				s->host->unsupported == NULL,
-		.cgroup_writable = s->host->unsupported == NULL && s->host->cg.writable,
-		.dry_run = s->host->unsupported != NULL ||
-			   s->config->kubernetes.highest_mode == MODE_OFF,
-		.kernel_old = s->host->cg.kernel_old,
-		.config_valid = strcmp(s->source->result, "ok") == 0,
-	};
 }
 
 static const struct metrics_ops metrics_ops = {

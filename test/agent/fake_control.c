@@ -179,17 +179,17 @@ static cJSON *fake_config(void *)
 		"[{\"match\":[\"web*.service\",\"@x\"],\"mode\":\"Auto\"}],\"none\":[]}");
 }
 
-static bool fake_live(void *, const char **)
-{
-	return true;
-}
-
-static bool fake_ready(void *ctx, const char **ret_why)
+static int fake_probe(void *ctx, const struct http_request *request, struct http_response *ret)
 {
 	const struct fake_control *f = ctx;
+	bool good = strcmp(request->path, "/livez") == 0 || !f->not_ready;
 
-	*ret_why = "the first list of units is not done\n";
-	return !f->not_ready;
+	*ret = (struct http_response){
+		.status = good ? 200 : 503,
+		.content_type = "text/plain",
+		.body = strdup(good ? "ok\n" : "the first list of units is not done\n"),
+	};
+	return 0;
 }
 
 static bool fake_admit(void *ctx, int fd, const struct ucred *peer)
@@ -220,8 +220,7 @@ static const struct control_ops fake_ops = {
 	.resume = fake_resume,
 	.restore = fake_restore,
 	.config = fake_config,
-	.live = fake_live,
-	.ready = fake_ready,
+	.probe = fake_probe,
 	.admit = fake_admit,
 };
 

@@ -71,6 +71,19 @@ static unsigned status_of(const char *path)
 	return ask(path, &body);
 }
 
+/* The control API's /readyz says the same. */
+static void check_socket(unsigned status, const char *text)
+{
+	const struct control_api *api = &r.loop->serve.api;
+	const struct http_request ready = {.path = "/readyz"};
+	struct http_response answer = {0};
+
+	CHECK_EQ(api->ops->probe(api->ctx, &ready, &answer), 0);
+	CHECK_EQ(answer.status, status);
+	CHECK(answer.body != NULL && strstr(answer.body, text) != NULL);
+	free(answer.body);
+}
+
 static void check_metric(bool connected)
 {
 	OWN(drop_free) char *page = NULL;
@@ -197,6 +210,7 @@ TEST(not_needed)
 	CHECK_EQ(ask("/metrics", &page), 200);
 	CHECK(page != NULL && strstr(page, "vscaled_state_last_save_successful 0") != NULL);
 	CHECK_EQ(status_of("/readyz?exclude=pods"), 200);
+	check_socket(503, "[-]pods failed");
 	rig_stop(&r);
 	sd_event_unref(peer_event);
 	rig_close(&r);

@@ -130,7 +130,7 @@ TEST(untested_kernel)
 	rig_run(&r, 10, NULL);
 	CHECK_EQ(r.events[EVENT_UNIT_MANAGED], 1);
 	probe.kernel_old = r.daemon->host.cg.kernel_old;
-	CHECK_EQ(probe_answer(&probe, PROBE_READY, &ready, &answer), 0);
+	CHECK_EQ(probe_answer(&probe, &ready, &answer), 0);
 	CHECK_EQ(answer.status, 200);
 	CHECK(strstr((const char *)answer.body, "kernel warning: older than any") != NULL);
 	free(answer.body);
