@@ -228,7 +228,7 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 			fill_back(m, r, all, &ret->resource[r]);
 		ret->resource[r].back = back && !restoring;
 	}
-	if (back && m->cgroup.cg == NULL)
+	if ((back || m->hand_back.due) && m->cgroup.cg == NULL)
 		read_closed(m, ret);
 	if (!back) {
 		/* With systemd's headroom in the file use can pass the held limit; the spec must
@@ -261,13 +261,14 @@ static enum controlled_values controlled_of(const struct pod *p)
 	return any && only_requests ? CONTROLLED_REQUESTS : widest;
 }
 
-/* A managed container that runs and has no open cgroup: its use and its limit are not known, and a
- * resize of another container makes the kubelet write the spec's values into it too. */
+/* A managed container that runs and has no open cgroup, nor one that can be read: its use and its
+ * limit are not known, and a resize of another container makes the kubelet write the spec's values
+ * into it too. */
 static bool any_unseen(const struct pod *p)
 {
 	POD_FOREACH (m, p)
-		if (m->cgroup.cg == NULL && (m->container.annotated || m->hand_back.due) &&
-		    pod_spec_of(m)->running && m->record != NULL)
+		if (m->cgroup.cg == NULL && pod_spec_of(m)->running && m->record != NULL &&
+		    (m->container.annotated || (m->hand_back.due && m->cgroup.path == NULL)))
 			return true;
 	return false;
 }
@@ -457,7 +458,8 @@ static void add_changes(const struct managed *m, const struct kube_container *k,
 			char text[static CHANGES_MAX])
 {
 	for (enum resource r = 0; m != NULL && r < RESOURCE_COUNT; r++) {
-		add_change(k, "", r, m->control.resource[r].original, k->spec.limit[r], text);
+		add_change(k, "", r, persist_original_limit(m, r, k->spec.limit[r]),
+			   k->spec.limit[r], text);
 		if (m->container.rule.controlled != CONTROLLED_LIMITS)
 			add_change(k, " request", r,
 				   persist_original_request(m, r, k->spec.request[r]),

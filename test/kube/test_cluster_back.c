@@ -258,6 +258,39 @@ TEST(restarted_meanwhile)
 	CHECK(cgroup_is_original(&c));
 }
 
+static void grow_log(struct rig *r)
+{
+	burn_50(r);
+	rig_grow(r, r->pod[0].container[1].unit, 8 * MIB);
+}
+
+/* The use of a container that is not managed any more holds its original back, over a restart of
+ * the agent: the spec of the other one is ahead of its use all the same. */
+TEST(one_of_two_grows)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL,
+				  "{\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/resources\":"
+				  "\"memory\"}");
+
+	rig_run(&c.rig, 10, burn_50);
+	rig_run(&c.rig, 8, grow_log);
+	CHECK(UNTIL(30, burn_50, crig_spec(&c, &c.rig.pod[0], "log", RESOURCE_MEMORY) > 74 * MIB));
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 80, burn_50, has_ratified));
+	rig_stop(&c.rig);
+	crig_annotate(&c, p, "containers", "app");
+	crig_start(&c);
+	rig_run(&c.rig, 30, burn_50);
+	for (unsigned i = 0; i < 10; i++) {
+		rig_run(&c.rig, 1, grow);
+		CHECK(memory_of(&c) > app_of(p)->anon_bytes);
+	}
+	CHECK(app_of(p)->anon_bytes > 90 * MIB);
+	CHECK(crig_spec(&c, p, "log", RESOURCE_MEMORY) > p->container[1].unit->anon_bytes);
+	/* What the agent before had sent is told with its originals. */
+	CHECK_EQ(crig_lines(&c, EVENT_REPORT_RATIFIED, " 0 -> "), 0);
+}
+
 static void grow_8(struct rig *r)
 {
 	burn_50(r);
