@@ -119,6 +119,20 @@ static void merge_throttle(struct cg *c, const struct usage *inner, struct usage
 	u->throttled_usec = c->sum.throttled_usec;
 }
 
+void cg_levels_add_pod(struct cg *c, const struct usage *pod, struct usage *u)
+{
+	struct cg_throttle a = since_last(&c->own, u), b = since_last(&c->pod, pod);
+
+	b.nr_throttled = MIN(b.nr_throttled, a.nr_periods);
+	if (b.nr_throttled > a.nr_throttled) {
+		c->added.nr_throttled += b.nr_throttled - a.nr_throttled;
+		c->added.throttled_usec +=
+			b.throttled_usec - MIN(b.throttled_usec, a.throttled_usec);
+	}
+	u->nr_throttled += c->added.nr_throttled;
+	u->throttled_usec += c->added.throttled_usec;
+}
+
 /* Does a leave less CPU than b? */
 static bool is_tighter(const struct limits *a, const struct limits *b)
 {

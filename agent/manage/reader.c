@@ -6,6 +6,7 @@
 #include "agent/journal/event.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
+#include "agent/manage/pod_table.h"
 #include "cgroup/levels.h"
 #include <dirent.h>
 #include <errno.h>
@@ -243,16 +244,40 @@ static bool pressure_stale(const struct managed *m)
 	       u.cpu_usage_usec != m->control.sample.cpu_usage_usec;
 }
 
+/* All that its pod had of a period may be what it used: one lies in three readings at most. */
+static bool pod_may_throttle(const struct managed *m, const struct usage *u)
+{
+	const struct cpu_mark *last = &m->control.cpu.evidence.read;
+	const struct limits *k = &m->control.kernel;
+
+	if (m->pod == NULL || m->pod->level == NULL || m->pod->level->cgroup.cg == NULL ||
+	    m->pod->spec->level_limit[RESOURCE_CPU] != 0 || k->cpu_quota_usec == LIMIT_MAX)
+		return false;
+	return last->at == 0 || (u->cpu_usage_usec - last->used_usec) * 4 >=
+					mul_div(k->cpu_quota_usec, m->wake->now - last->at,
+						MAX(k->cpu_period_usec, 1u));
+}
+
 int reader_read(struct managed *m, uint32_t want, uint32_t by_text, struct usage *ret)
 {
 	struct reader *r = m->table->reader;
+	struct usage pod = {0};
+	int e;
 
-	if (!r->passed || m->cgroup.slots.own == READER_NO_SLOT)
-		return cg_read(m->cgroup.cg, want, ret);
-	r->stat_reads += r->clock == READER_REFLEX && (want & USAGE_MEM_STAT);
-	if ((want & USAGE_PSI_MEM) && pressure_stale(m))
-		by_text |= USAGE_PSI_MEM;
-	return cg_scan_read(r->scan, m->cgroup.slots, m->cgroup.cg, want, by_text, ret);
+	if (!r->passed || m->cgroup.slots.own == READER_NO_SLOT) {
+		e = cg_read(m->cgroup.cg, want, ret);
+	} else {
+		r->stat_reads += r->clock == READER_REFLEX && (want & USAGE_MEM_STAT);
+		if ((want & USAGE_PSI_MEM) && pressure_stale(m))
+			by_text |= USAGE_PSI_MEM;
+		e = cg_scan_read(r->scan, m->cgroup.slots, m->cgroup.cg, want, by_text, ret);
+	}
+	if (e < 0 || !(ret->have & USAGE_THROTTLE))
+		return e;
+	if (pod_may_throttle(m, ret))
+		(void)cg_read(m->pod->level->cgroup.cg, USAGE_THROTTLE, &pod);
+	cg_levels_add_pod(m->cgroup.cg, &pod, ret);
+	return 0;
 }
 
 /* --- inotify --- */

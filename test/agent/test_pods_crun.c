@@ -178,6 +178,46 @@ static void test_shrinks(bool both)
 	check_scope(&r, p, rig_cpu_milli(&r, inner), inner->anon_bytes);
 }
 
+/* --- the pod's level --- */
+
+/* The quotas are equal, and the pod's period began first: it alone is throttled. */
+static void burn_pod(struct rig *r)
+{
+	struct rig_pod *p = &r->pod[0];
+	uint64_t milli = rig_cpu_milli(r, p->level);
+
+	rig_burn(r, p->container[0].unit, MIN(milli, rig_cpu_milli(r, p->container[0].unit)));
+	rig_burn(r, p->level, 800);
+}
+
+/* Another container of the pod uses its quota. */
+static void burn_pod_by_other(struct rig *r)
+{
+	rig_burn(r, r->pod[0].container[0].unit, 20);
+	rig_burn(r, r->pod[0].level, 800);
+}
+
+static void test_pod_level(void)
+{
+	OWN(rig_close) struct rig r;
+	struct rig_pod *p;
+
+	rig_open(&r, "");
+	r.reader = by_bpf ? "bpf" : "text";
+	rig_write_config(&r, "");
+	rig_scan_reset(&r);
+	p = rig_pod_add(&r, DRIVER_SYSTEMD, "web-0");
+	rig_container_add(&r, p, "app", 200, 64 * MIB);
+	p->mode = "Auto";
+	CHECK_EQ(rig_start(&r), 0);
+	rig_pod_run(&r, p, 10, burn_pod_by_other);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
+	rig_run(&r, 10, burn_pod);
+	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
+	CHECK(rig_cpu_milli(&r, p->container[0].unit) <= 1600);
+	CHECK_EQ(rig_cpu_milli(&r, p->level), rig_cpu_milli(&r, p->container[0].unit));
+}
+
 /* --- external writes --- */
 
 /* An external write to one level, not of the runtime's recorded value: put back at once. */
@@ -387,6 +427,14 @@ TEST_RIG(late_unwatched)
 	rig_run(r, 15, burn_800);
 	CHECK(cg_inner_id(m->cgroup.cg) != 0);
 	CHECK(rig_cpu_milli(r, inner) >= 800);
+}
+
+TEST(pod_level_by_both_readers)
+{
+	by_bpf = false;
+	test_pod_level();
+	by_bpf = true;
+	test_pod_level();
 }
 
 TEST(with_parameters)
