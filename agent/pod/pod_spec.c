@@ -135,19 +135,31 @@ void pod_spec_settle(struct pod *p)
 			p->adopting |= settle(m, r, seen);
 }
 
+/* It is handed back, and was not started before: what goes back is the owner's. */
+static void adopt_for_return(struct managed *m, enum resource r, uint64_t before, uint64_t value)
+{
+	const struct drift_facts f = {.expected = before, .observed = value};
+	const struct limits l = with_limit(&m->record->limits, r, value);
+
+	message_drift(m, r, &f, EVENT_DRIFT_ADOPTED, NULL);
+	persist_owners(m, r, &l);
+	pod_level_adopt(m->pod, r, before, value);
+}
+
 void pod_spec_first(struct managed *m)
 {
 	const struct kube_container *c = pod_spec_of(m);
 
-	if (m->record == NULL || c == NULL)
-		return;
-	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		uint64_t original = m->control.resource[r].original;
+	for (enum resource r = 0; m->record != NULL && c != NULL && r < RESOURCE_COUNT; r++) {
+		uint64_t original = limit_amount(&m->record->limits, r), spec = c->spec.limit[r];
 
-		if (original != LIMIT_MAX && c->spec.limit[r] != LIMIT_MAX &&
-		    !limit_same(r, original, c->spec.limit[r]) &&
-		    !spec_sent_by_us(m, r, c->spec.limit[r]))
-			desired(m, r, c->spec.limit[r]);
+		if (original == LIMIT_MAX || spec == LIMIT_MAX || limit_same(r, original, spec) ||
+		    spec_sent_by_us(m, r, spec))
+			continue;
+		if (m->control.started_at != 0)
+			desired(m, r, spec);
+		else if (m->pod->spec->pending == RESIZE_NOT_PENDING)
+			adopt_for_return(m, r, original, spec);
 	}
 }
 

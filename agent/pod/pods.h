@@ -118,7 +118,8 @@ bool pod_is_sized(const struct pod *p);
 /* --- pod_spec.c: changes of a pod's spec: a value to be adopted, or vscaled's own resize */
 /* The spec went from old (NULL: never seen) to p->spec. */
 void pod_spec_changed(struct pod *p, const struct kube_pod *old);
-/* The first time that this daemon sees a container: was it resized while vscaled did not run? */
+/* The first time that this daemon sees a container, sized or handed back: was it resized while
+ * vscaled did not run? */
 void pod_spec_first(struct managed *m);
 /* Adopts what the owner put into the spec and the kubelet did not refuse. */
 void pod_spec_settle(struct pod *p);

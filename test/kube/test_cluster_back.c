@@ -258,6 +258,25 @@ TEST(restarted_meanwhile)
 	CHECK(cgroup_is_original(&c));
 }
 
+/* While the agent is stopped the owner resizes the pod and takes it out: the owner's limit stays.
+ */
+TEST_BOTH(taken_out_meanwhile, off)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+
+	ratify(p);
+	rig_run(&c.rig, 2, burn_699);
+	rig_stop(&c.rig);
+	crig_user_resizes(&c, p, "500m", NULL);
+	crig_kubelet(&c, p, NULL);
+	crig_annotate(&c, p, "mode", off ? "Off" : NULL);
+	crig_start(&c);
+	rig_run(&c.rig, 40, burn_50);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 500);
+	CHECK_EQ(rig_cpu_milli(&c.rig, p->level), 800);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 500);
+}
+
 static void grow_log(struct rig *r)
 {
 	burn_50(r);
