@@ -54,5 +54,6 @@ uint64_t cg_inner_id(const struct cg *c);
 /* Adds what was read of the inner level (bits of CG_LEVEL_USAGE) to what was read of the scope. */
 void cg_levels_merge(struct cg *c, const struct usage *inner, struct usage *u);
 
-/* Adds the periods in which its pod was throttled and it was not. pod: {0}: not read this time. */
-void cg_levels_add_pod(struct cg *c, const struct usage *pod, struct usage *u);
+/* True: since its pod was last read, the pod was throttled in periods in which it was not; with
+ * count they are added, to what is read of it from now on. pod: {0}: not read this time. */
+bool cg_levels_add_pod(struct cg *c, const struct usage *pod, bool count, struct usage *u);

@@ -208,9 +208,9 @@ void reader_begin(struct reader *r, enum reader_clock clock)
 	uint32_t want = clock == READER_SAMPLE ? SAMPLE_PASS : REFLEX_PASS;
 	int error;
 
+	r->clock = clock;
 	if (r->scan == NULL)
 		return;
-	r->clock = clock;
 	if (clock == READER_REFLEX) {
 		if (r->stat_reads * STAT_SHARE > r->units->count)
 			want |= USAGE_MEM_STAT;
@@ -244,13 +244,25 @@ static bool pressure_stale(const struct managed *m)
 	       u.cpu_usage_usec != m->control.sample.cpu_usage_usec;
 }
 
+/* For so long after its pod alone was throttled it is read each time, else with the samples: most
+ * pods have the quota of a container, and are throttled with it. */
+#define POD_WATCH_USEC (10 * USEC_PER_SEC)
+
+static bool pod_watched(const struct managed *m)
+{
+	usec_t at = m->sweep.pod_throttled_at;
+
+	return at != 0 && m->wake->now - at < POD_WATCH_USEC;
+}
+
 /* All that its pod had of a period may be what it used: one lies in three readings at most. */
 static bool pod_may_throttle(const struct managed *m, const struct usage *u)
 {
 	const struct cpu_mark *last = &m->control.cpu.evidence.read;
 	const struct limits *k = &m->control.kernel;
 
-	if (m->pod == NULL || m->pod->level == NULL || m->pod->level->cgroup.cg == NULL ||
+	if ((m->table->reader->clock == READER_REFLEX && !pod_watched(m)) || m->pod == NULL ||
+	    m->pod->level == NULL || m->pod->level->cgroup.cg == NULL ||
 	    m->pod->spec->level_limit[RESOURCE_CPU] != 0 || k->cpu_quota_usec == LIMIT_MAX)
 		return false;
 	return last->at == 0 || (u->cpu_usage_usec - last->used_usec) * 4 >=
@@ -276,7 +288,8 @@ int reader_read(struct managed *m, uint32_t want, uint32_t by_text, struct usage
 		return e;
 	if (pod_may_throttle(m, ret))
 		(void)cg_read(m->pod->level->cgroup.cg, USAGE_THROTTLE, &pod);
-	cg_levels_add_pod(m->cgroup.cg, &pod, ret);
+	if (cg_levels_add_pod(m->cgroup.cg, &pod, pod_watched(m), ret))
+		m->sweep.pod_throttled_at = m->wake->now;
 	return 0;
 }
 
