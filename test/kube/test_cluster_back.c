@@ -306,7 +306,7 @@ TEST(one_of_two_grows)
 	}
 	CHECK(app_of(p)->anon_bytes > 90 * MIB);
 	CHECK(crig_spec(&c, p, "log", RESOURCE_MEMORY) > p->container[1].unit->anon_bytes);
-	/* What the agent before had sent is told with its originals. */
+	/* The journal has what the agent before had sent with its originals. */
 	CHECK_EQ(crig_lines(&c, EVENT_REPORT_RATIFIED, " 0 -> "), 0);
 }
 
