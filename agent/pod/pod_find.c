@@ -531,6 +531,7 @@ static void find_level(struct pod *p, const struct pod_children *all)
 	if (m->record == NULL && pod_recover_level(p, &stands, &was))
 		persist_level(m, &was);
 	managed_start(m, &a);
+	pod_level_keep(p);
 	/* The owner may have given the pod another limit since it was recorded. */
 	if (m->cgroup.cg != NULL)
 		pod_level_check(m);

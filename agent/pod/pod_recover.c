@@ -2,6 +2,7 @@
 /* The originals are lost and the spec holds limits that vscaled sent: taken for the originals,
  * every such loss would multiply the ceiling. They come from the status annotation where that is
  * valid; else the container is not written to. */
+#include "agent/apply/apply.h"
 #include "agent/base/escape.h"
 #include "agent/config/config.h"
 #include "agent/journal/event.h"
@@ -218,6 +219,22 @@ bool pod_recover_level(const struct pod *p, const struct limits *stands, struct 
 		ret->cpu_quota_usec = cpu_quota_exact(cpu_was, stands->cpu_period_usec);
 	ret->mem_max = mem_was;
 	return true;
+}
+
+void pod_level_keep(struct pod *p)
+{
+	const struct baseline *b = p->level != NULL ? p->level->record : NULL;
+
+	for (enum resource r = 0; b != NULL && r < RESOURCE_COUNT; r++) {
+		struct level_sums sums = {0};
+		uint64_t least, has = limit_amount(&b->limits, r);
+
+		for (size_t i = 0; i < p->spec->container_count; i++)
+			level_add(p, &p->spec->containers[i], r, &sums);
+		least = add_sat(MAX(sums.original, sums.init), p->spec->overhead[r]);
+		if (p->spec->level_limit[r] == 0 && has < least)
+			pod_level_adopt(p, r, has, least);
+	}
 }
 
 bool pod_in_doubt(const struct pod *p)

@@ -221,6 +221,8 @@ void pod_spec_changed(struct pod *p, const struct kube_pod *old)
 	bool ended =
 		old != NULL && old->progress != RESIZE_IDLE && p->spec->progress == RESIZE_IDLE;
 
+	if (old != NULL && old->generation != p->spec->generation)
+		pod_level_keep(p);
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct kube_container *now = &p->spec->containers[i];
 		const struct kube_container *was =

@@ -74,6 +74,9 @@ void pod_recover(struct pod *p);
 bool pod_recovered(const struct pod *p);
 /* The same for the pod's own cgroup; false: what stands is the original. */
 bool pod_recover_level(const struct pod *p, const struct limits *stands, struct limits *ret);
+/* The original of its level is not below those of its containers: the owner may have raised one
+ * that vscaled does not size. */
+void pod_level_keep(struct pod *p);
 /* Is a container of it not written to because its originals are unknown? */
 bool pod_in_doubt(const struct pod *p);
 /* The API server reports a pod; in_table: it is managed, or was. One whose spec holds limits that

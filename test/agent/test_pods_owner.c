@@ -53,6 +53,42 @@ static void test_owner_resizes(enum cgroup_driver driver, bool echo_first)
 	CHECK(!r.below);
 }
 
+/* The owner resizes a container that is not sized: the pod's own limit goes back to what belongs to
+ * both. again: while no agent runs. */
+static void test_sibling_resized(enum cgroup_driver driver, bool again)
+{
+	OWN(rig_close) struct rig r;
+	struct rig_pod *p;
+	struct rig_container *log;
+
+	rig_open(&r, "");
+	p = rig_pod_add(&r, driver, "web-0");
+	rig_container_add(&r, p, "app", 200, 64 * MIB);
+	log = rig_container_add(&r, p, "log", 300, 32 * MIB);
+	p->mode = "Auto";
+	p->containers = "app";
+	CHECK_EQ(rig_start(&r), 0);
+	rig_pod_run(&r, p, 10, pods_burn_800);
+	if (again)
+		rig_stop(&r);
+	log->spec.limit[RESOURCE_CPU] = 600;
+	log->spec.limit[RESOURCE_MEMORY] = 96 * MIB;
+	p->generation++;
+	rig_pod_realise(&r, p);
+	if (again)
+		CHECK_EQ(rig_start(&r), 0);
+	rig_pod_run(&r, p, 20, pods_burn_800);
+	CHECK(rig_cpu_milli(&r, p->level) >= 1400);
+	p->mode = NULL;
+	p->generation++;
+	rig_pod_run(&r, p, 20, pods_burn_20);
+	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
+	CHECK_EQ(rig_cpu_milli(&r, log->unit), 600);
+	CHECK_EQ(rig_cpu_milli(&r, p->level), 800);
+	CHECK_EQ(rig_bytes(&r, p->level, "memory.max"), 160 * MIB);
+	CHECK(!r.below);
+}
+
 /* Resized while the daemon was stopped: detected by the record of originals. */
 TEST_RIG_BOTH(resized_meanwhile, ratified)
 {
@@ -478,5 +514,7 @@ TEST(with_parameters)
 	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
 		test_owner_resizes(driver, false);
 		test_owner_resizes(driver, true);
+		test_sibling_resized(driver, false);
+		test_sibling_resized(driver, true);
 	}
 }
