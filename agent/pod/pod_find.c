@@ -681,10 +681,6 @@ static void find_container(struct pod *p, size_t i, const struct pod_children *a
 	    managed_state(m) == UNIT_RESTORED) {
 		if (child != NULL && m != NULL && m->cgroup.cg == NULL)
 			managed_moved(m, child->path);
-		/* Of a wrong guess the record is what the cgroup had, whatever the spec says. */
-		if (m != NULL && m->hand_back.due && m->control.started_at == 0 &&
-		    m->hand_back.why != STATE_WRONG_CGROUP)
-			pod_spec_first(m);
 		if (child != NULL && read_limits(p->pods->host, child->path, &stands) == 0)
 			for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 				p->members[i].limit[r] = limit_amount(&stands, r);

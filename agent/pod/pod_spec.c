@@ -236,6 +236,10 @@ void pod_spec_changed(struct pod *p, const struct kube_pod *old)
 		/* The kubelet replays all values of the containers it updates, and of the pod. */
 		if (old != NULL && old->generation != p->spec->generation)
 			m->container.echo_until = m->wake->now + ECHO_USEC;
+		/* Of a wrong guess the record is what the cgroup had, whatever the spec says. */
+		if (m->hand_back.due && m->control.started_at == 0 &&
+		    m->hand_back.why != STATE_WRONG_CGROUP)
+			pod_spec_first(m);
 		if (was == NULL || m->control.started_at == 0)
 			continue;
 		note_kill(m, now, was);

@@ -277,6 +277,34 @@ TEST_BOTH(taken_out_meanwhile, off)
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 500);
 }
 
+/* One of two waits for its use to fall, and an agent that has never attached it runs: what the
+ * owner sets meanwhile is what goes back. */
+TEST(owner_resizes_one_that_waits)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL,
+				  "{\"vscaled.dev/mode\":\"Auto\",\"vscaled.dev/resources\":"
+				  "\"memory\"}");
+
+	rig_run(&c.rig, 10, burn_50);
+	rig_run(&c.rig, 8, grow);
+	CHECK(crig_until(&c, 30, burn_50, has_headroom));
+	crig_kubelet(&c, p, NULL);
+	CHECK(crig_until(&c, 80, burn_50, has_ratified));
+	rig_stop(&c.rig);
+	crig_annotate(&c, p, "containers", "log");
+	crig_start(&c);
+	rig_run(&c.rig, 10, burn_50);
+	CHECK(!cgroup_is_original(&c));
+	crig_user_resizes(&c, p, NULL, "200Mi");
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 5, burn_50);
+	app_of(p)->anon_bytes = 20 * MIB;
+	rig_run(&c.rig, 130, burn_50);
+	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 200 * MIB);
+	CHECK_EQ(rig_bytes(&c.rig, p->level, "memory.max"), 232 * MIB);
+	CHECK_EQ(memory_of(&c), 200 * MIB);
+}
+
 static void grow_log(struct rig *r)
 {
 	burn_50(r);
