@@ -108,8 +108,10 @@ static void fill_back(const struct managed *m, enum resource r, bool all,
 	/* The laws no longer know the original of a container that was handed back. */
 	ret->original_limit =
 		sent ? persist_original_limit(m, r, ret->spec_limit) : ret->spec_limit;
-	if (ret->request_owner == OWNER_OTHER ||
-	    (ret->request_owner == OWNER_UNKNOWN && !(sent && moves)))
+	/* Beside one of vscaled's an owner, or admission, may set more than the original limit. */
+	if (ret->spec_request <= ret->original_limit &&
+	    (ret->request_owner == OWNER_OTHER ||
+	     (ret->request_owner == OWNER_UNKNOWN && !(sent && moves))))
 		ret->original_request = ret->spec_request;
 	if (!ret->limit_stays)
 		ret->held = ret->original_limit;

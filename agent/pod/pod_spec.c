@@ -212,6 +212,7 @@ static void adopt_requests(const struct managed *m, const struct kube_container 
 {
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		if (kube_owner(c, KUBE_LEAF_REQUEST(r)) == OWNER_OTHER &&
+		    c->spec.request[r] <= persist_original_limit(m, r, LIMIT_MAX) &&
 		    !kube_pod_class_of_containers(m->pod->spec, QOS_GUARANTEED))
 			persist_adopted_request(m, r, c->spec.request[r]);
 }

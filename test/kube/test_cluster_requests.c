@@ -149,6 +149,26 @@ TEST_BOTH(owner_meanwhile, limits)
 	CHECK_EQ(requested(RESOURCE_MEMORY), 48 * MIB);
 }
 
+/* A request that fits under no original limit is none to go back to: both are those from before. */
+TEST(owner_above_original)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+
+	ratify(p);
+	cJSON_Delete(
+		crig_ask(&c, "PATCH",
+			 "/api/v1/namespaces/default/pods/web-0/resize?fieldManager=kubectl-patch",
+			 "{\"spec\":{\"containers\":[{\"name\":\"app\",\"resources\":{\"requests\":"
+			 "{\"cpu\":\"400m\"}}}]}}"));
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 5, burn_50);
+	crig_annotate(&c, p, "mode", NULL);
+	CHECK(UNTIL(60, burn_50, crig_spec(&c, &c.rig.pod[0], "app", RESOURCE_CPU) == 200));
+	CHECK_EQ(requested(RESOURCE_CPU), 100);
+	crig_kubelet(&c, p, NULL);
+	CHECK(UNTIL(60, burn_50, c.rig.daemon->pods.count == 0));
+}
+
 /* The time until the node's next window, where there is one in `every`. */
 static usec_t until_window(usec_t every, usec_t now)
 {
