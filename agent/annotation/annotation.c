@@ -224,6 +224,13 @@ static int take_rollout(const struct annotation_key *, const char *value, struct
 	return w->own.to.rollout_percent <= ROLLOUT_ALL_PERCENT ? 0 : -ERANGE;
 }
 
+/* Read where the pod's containers are known (pod_rule.c). */
+static int take_pod_budget(const struct annotation_key *, const char *value, struct pod_settings *,
+			   struct annotation_error *)
+{
+	return strcasecmp(value, "Resize") == 0 ? 0 : -EINVAL;
+}
+
 /* --- `policy`: the resourcePolicy of a VerticalPodAutoscaler, strictly --- */
 
 static const char *const resource_keys[RESOURCE_COUNT + 1] = {"cpu", "memory", NULL};
@@ -450,6 +457,9 @@ const struct annotation_key annotation_keys[] = {
 	{"rollout", "a share from 0% to 100%", "100%",
 	 "The mode holds for this share of a workload's pods, and the others are Off. See below.",
 	 AT(rollout_percent), take_rollout},
+	{"pod-budget", "Resize", "absent: they stay",
+	 "On the pod itself: the limits in its `spec.resources` follow those of its containers. See below.",
+	 0, 0, take_pod_budget},
 	{"status", "written by vscaled", "none",
 	 "What vscaled did, and the original values. The originals are read back if the node's"
 	 " records are lost.", 0, 0, NULL},
@@ -957,9 +967,11 @@ static int check_rule(const struct config_pod_rule *rule, size_t index, const ch
 		if (r < 0)
 			config_error(errs, &(struct config_place){file, k->line, path}, "%s",
 				     without_key(err.text, k->key));
-		else if (known->take == NULL)
+		else if (known->take == NULL || known->take == take_pod_budget)
 			config_error(errs, &(struct config_place){file, k->line, path},
-				     "is written by vscaled; allowed: remove it");
+				     "%s; allowed: remove it",
+				     known->take == NULL ? "is written by vscaled"
+							 : "counts on a pod itself alone");
 	}
 	snprintf(path, sizeof path, "pods[%zu]", index);
 	err.text[0] = '\0';

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The pod's own limits: the sum of its containers' and what the kubelet had put on top (overhead,
- * an init container that needs more). One of spec.resources stays as it is. "max" is never replaced
- * by a number, and the limits are never below those in the containers' cgroups. */
+ * an init container that needs more). One of spec.resources stays as it is, unless it follows them
+ * too, or goes back. "max" is never replaced by a number, and the limits are never below those in
+ * the containers' cgroups. */
 #include "agent/apply/apply.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/persist.h"
@@ -79,12 +80,16 @@ static uint64_t wanted(const struct pod *p, enum resource r)
 	const struct control *c = &p->level->control;
 	uint64_t stands = limit_amount(&c->kernel, r), original = c->resource[r].original;
 	struct sum s = sum_of(p, r);
-	uint64_t value;
+	uint64_t value = s.present;
 
-	if (stands == LIMIT_MAX || p->spec->level_limit[r] != 0)
+	if (stands == LIMIT_MAX || pod_level_stays(p, r))
 		return stands;
-	value = s.present;
-	if (original != LIMIT_MAX && s.original < original)
+	if (p->follows & (1u << r))
+		value = add_sat(value, p->spec->overhead[r]);
+	else if (p->spec->level_limit[r] != 0)
+		value = MAX(original,
+			    MIN(stands, add_sat(original, sub_sat(s.present, s.original))));
+	else if (original != LIMIT_MAX && s.original < original)
 		value = add_sat(value, original - s.original);
 	value = round_up(value, quantum_of(r, c->page_bytes));
 	return s.endless ? MAX(value, stands) : value;
@@ -264,9 +269,8 @@ void pod_level_follow(struct managed *m, const struct limits *now)
 	const struct kube_container *c = pod_spec_of(m);
 
 	for (enum resource r = 0; m->pod != NULL && r < RESOURCE_COUNT; r++) {
-		if (m->pod->spec->level_limit[r] == 0 ||
-		    (m->kind == UNIT_KIND_CONTAINER &&
-		     (c == NULL || c->spec.limit[r] != LIMIT_MAX)))
+		if (!pod_level_stays(m->pod, r) || (m->kind == UNIT_KIND_CONTAINER &&
+						    (c == NULL || c->spec.limit[r] != LIMIT_MAX)))
 			continue;
 		if (m->control.started_at != 0)
 			control_set_original(&m->control, r, limit_amount(now, r));
@@ -281,7 +285,7 @@ void pod_level_adopt(struct pod *p, enum resource r, uint64_t from, uint64_t to)
 	struct managed *m = p->level;
 
 	if (m == NULL || m->control.started_at == 0 || from == LIMIT_MAX || to == LIMIT_MAX ||
-	    m->control.resource[r].original == LIMIT_MAX)
+	    m->control.resource[r].original == LIMIT_MAX || p->spec->level_limit[r] != 0)
 		return;
 	control_shift_original(&m->control, r, from, to);
 	persist_adopted(m, r);

@@ -445,9 +445,9 @@ const struct config_key config_rule_keys[] = {
 const size_t config_rule_key_count = ARRAY_SIZE(config_rule_keys);
 /* clang-format on */
 
-const char *const config_pod_keys[] = {"controlled-values", "containers",    "policy",
-				       "rollout",           "startup-boost", "status",
-				       "allow-restart",     "autoscaled",    NULL};
+const char *const config_pod_keys[] = {
+	"controlled-values", "containers", "policy",     "rollout", "startup-boost", "status",
+	"allow-restart",     "autoscaled", "pod-budget", NULL};
 
 const struct config_order config_orders[] = {
 	{"clocks.reflexInterval", "clocks.sampleInterval"},

@@ -162,6 +162,14 @@ static void say_lacks(struct unit_table *t, const struct cg *cg)
 		event_tell(EVENT_KERNEL_LACKS, .detail = text);
 }
 
+void managed_find_above(struct managed *m)
+{
+	/* A pod with a limit of its own bounds its containers; else that is their sum. */
+	m->cgroup.above = above_find(&m->table->memory->above,
+				     m->pod != NULL && !pod_has_budget(m->pod) ? m->pod->path
+									       : m->cgroup.path);
+}
+
 int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret)
 {
 	int fd, r;
@@ -187,10 +195,7 @@ int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret
 		return r;
 	}
 	m->cgroup.attach_tried_at = 0;
-	/* A pod with a limit of its own bounds its containers; else that is their sum. */
-	m->cgroup.above =
-		above_find(&m->table->memory->above,
-			   m->pod != NULL && !pod_has_budget(m->pod) ? m->pod->path : a->cgroup);
+	managed_find_above(m);
 	oom_seen_begin(m->cgroup.cg, &m->reported.ooms);
 	say_lacks(m->table, m->cgroup.cg);
 	reader_attach(m);

@@ -195,6 +195,8 @@ bool scope_out_of_reach(const struct pid1 *pid1, const char *path);
 int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret);
 /* Of one that is closed: it runs in another cgroup now. */
 void managed_moved(struct managed *m, const char *path);
+/* Which cgroup bounds it; again when its pod's own limit begins or ends to follow it. */
+void managed_find_above(struct managed *m);
 /* Its cgroup is there and not ready: the time of the first such try is kept. */
 void managed_attach_tried(struct managed *m);
 /* Its limits are known: it runs. */

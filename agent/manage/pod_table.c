@@ -56,6 +56,11 @@ const struct kube_container *pod_spec_of(const struct managed *m)
 		       : NULL;
 }
 
+uint64_t pod_level_original(const struct pod *p, enum resource r)
+{
+	return p->level != NULL && p->level->record != NULL ? p->level->record->sent_over[r] : 0;
+}
+
 void pods_scan_again(struct pods *pods)
 {
 	PODS_FOREACH (p, pods)

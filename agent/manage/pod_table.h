@@ -87,11 +87,14 @@ struct pod {
 	bool concerned; /* a limit of a container changed: its own has to be computed again */
 	bool adopting;  /* a resize by the owner is not adopted yet */
 	bool reshaped;  /* its limits in spec.resources came or went while it was sized */
-	bool observed;  /* without a mode, by kubernetes.observe */
-	bool awaits;    /* its namespace's annotations: until then nothing is decided */
-	bool recovers;  /* no mode, records lost: Off until its originals stand again */
-	bool leaving;   /* no longer annotated: forgotten once it is handed back */
-	bool ending;    /* it finished, or is being deleted: sized in its cgroups alone */
+	/* RESOURCES_*: its own limits in spec.resources may follow those of its containers, they
+	 * do, or they go back to the originals. */
+	uint32_t resizes, follows, backs;
+	bool observed;            /* without a mode, by kubernetes.observe */
+	bool awaits;              /* its namespace's annotations: until then nothing is decided */
+	bool recovers;            /* no mode, records lost: Off until its originals stand again */
+	bool leaving;             /* no longer annotated: forgotten once it is handed back */
+	bool ending;              /* it finished, or is being deleted: sized in its cgroups alone */
 	enum state_reason warned; /* why it is not managed, by the last Event of that */
 };
 
@@ -165,10 +168,18 @@ const char *pod_container_of(const struct managed *m);
 /* Its container of the spec; of a unit or pod level NULL. */
 const struct kube_container *pod_spec_of(const struct managed *m);
 
-/* Does its spec set the memory limit of its own cgroup? */
+/* Does its spec set the memory limit of its own cgroup, whatever its containers need? */
 static inline bool pod_has_budget(const struct pod *p)
 {
-	return p->spec->level_limit[RESOURCE_MEMORY] != 0;
+	return p->spec->level_limit[RESOURCE_MEMORY] != 0 && !(p->follows & RESOURCES_MEMORY);
+}
+/* Its own limit in the spec before vscaled changed that; 0: it did not. */
+uint64_t pod_level_original(const struct pod *p, enum resource r);
+/* Has it one that vscaled leaves alone? */
+static inline bool pod_level_stays(const struct pod *p, enum resource r)
+{
+	return p->spec->level_limit[r] != 0 && !(p->follows & (1u << r)) &&
+	       pod_level_original(p, r) == 0;
 }
 
 /* Records an Event for the pod, where there is an API server. */

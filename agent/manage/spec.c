@@ -189,7 +189,7 @@ void pod_set_bounds(struct managed *m)
 		b.threads = 0;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		b.resource[r].request = request_of(m, c, r);
-		b.resource[r].budget = s->level_limit[r];
+		b.resource[r].budget = m->pod->follows & (1u << r) ? 0 : s->level_limit[r];
 		b.resource[r].accepted = kube_pod_limit_held(s, c, r);
 	}
 	b.resource[RESOURCE_CPU].admin = m->config->kubernetes.cpu_milli;

@@ -313,7 +313,37 @@ static bool holds_any_sent(const struct pod *p)
 			if (spec_sent_by_us(m, r, pod_spec_of(m)->spec.limit[r]) ||
 			    kube_owner(pod_spec_of(m), KUBE_LEAF_REQUEST(r)) == OWNER_VSCALED)
 				return true;
-	return false;
+	return p->backs != 0;
+}
+
+static void fill_level(const struct pod *p, struct report_level *ret)
+{
+	uint64_t stands = ret->spec.limit[RESOURCE_MEMORY];
+
+	ret->follows = p->follows;
+	ret->backs = p->backs;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		uint64_t beside = 0;
+
+		ret->original[r] = pod_level_original(p, r) ?: ret->original[r];
+		for (size_t i = 0; i < p->spec->container_count; i++) {
+			const struct kube_container *c = &p->spec->containers[i];
+
+			if (c->kind == CONTAINER_SIDECAR)
+				beside = add_sat(beside, c->spec.limit[r]);
+			else if (c->kind == CONTAINER_INIT && c->spec.limit[r] != LIMIT_MAX)
+				ret->least[r] =
+					MAX(ret->least[r], add_sat(beside, c->spec.limit[r]));
+		}
+	}
+	/* Its cgroup is lowered first, as far as use allows. Once that has its original, the
+	 * kubelet may still write what the spec has. */
+	if (p->level != NULL && p->level->cgroup.cg != NULL)
+		stands = pod_is_sized(p) || p->level->hand_back.due
+				 ? MIN(stands, sub_sat(p->level->control.kernel.mem_max,
+						       p->spec->overhead[RESOURCE_MEMORY]))
+				 : 0;
+	ret->least[RESOURCE_MEMORY] = MAX(ret->least[RESOURCE_MEMORY], stands);
 }
 
 static usec_t changed_real(const struct pod *p)
@@ -378,6 +408,8 @@ int cluster_facts(void *ctx, struct pod *p, struct reporter_view *ret)
 	if (pod_in_doubt(p))
 		return -ENOENT;
 	reporter_fill(p->spec, ret);
+	fill_level(p, &ret->facts.level);
+	ret->level = p->resizes | p->follows | p->backs;
 	ret->facts.active = is_active(p);
 	/* A value of the owner in the spec that is not adopted yet must not be replaced. */
 	ret->facts.adopting = p->adopting;
@@ -443,8 +475,8 @@ static void on_verify(struct cluster *, struct pod *p, const struct report_outco
 #define CHANGES_MAX 512
 
 /* ", app cpu 200m -> 840m": the original, and what the spec has now. what: behind the resource. */
-static void add_change(const struct kube_container *k, const char *what, enum resource r,
-		       uint64_t from, uint64_t to, char text[static CHANGES_MAX])
+static void add_change(const char *name, const char *what, enum resource r, uint64_t from,
+		       uint64_t to, char text[static CHANGES_MAX])
 {
 	const char *(*format)(uint64_t, char *, size_t) =
 		r == RESOURCE_CPU ? quantity_format_cpu : quantity_format_bytes;
@@ -452,7 +484,7 @@ static void add_change(const struct kube_container *k, const char *what, enum re
 
 	if (from != to && from != LIMIT_MAX && to != LIMIT_MAX)
 		message_add(text, CHANGES_MAX, "%s%s %s%s %s -> %s", text[0] != '\0' ? ", " : "",
-			    k->name, resource_names[r], what, format(from, was, sizeof was),
+			    name, resource_names[r], what, format(from, was, sizeof was),
 			    format(to, is, sizeof is));
 }
 
@@ -460,10 +492,10 @@ static void add_changes(const struct managed *m, const struct kube_container *k,
 			char text[static CHANGES_MAX])
 {
 	for (enum resource r = 0; m != NULL && r < RESOURCE_COUNT; r++) {
-		add_change(k, "", r, persist_original_limit(m, r, k->spec.limit[r]),
+		add_change(k->name, "", r, persist_original_limit(m, r, k->spec.limit[r]),
 			   k->spec.limit[r], text);
 		if (m->container.rule.controlled != CONTROLLED_LIMITS)
-			add_change(k, " request", r,
+			add_change(k->name, " request", r,
 				   persist_original_request(m, r, k->spec.request[r]),
 				   k->spec.request[r], text);
 	}
@@ -479,6 +511,10 @@ static void tell_ratified(struct cluster *c, const struct pod *p, uint64_t gener
 
 	for (size_t i = 0; i < s->container_count; i++)
 		add_changes(p->members[i].managed, &s->containers[i], text);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (pod_level_original(p, r) != 0)
+			add_change("the pod's", "", r, pod_level_original(p, r), s->level_limit[r],
+				   text);
 	restored = text[0] == '\0' && !pod_is_sized(p);
 	if (text[0] == '\0')
 		strcpy(text, restored ? "the original limits are restored"
@@ -555,6 +591,10 @@ static void on_sending(struct cluster *c, struct pod *p, const struct report_out
 		if (sized)
 			originals_set_touched(m, true);
 	}
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (patch->level.limits & (1u << r))
+			persist_sent(p->level, r, patch->level.limit[r],
+				     pod_level_original(p, r) ?: p->spec->level_limit[r]);
 	reporter_send(p->report);
 }
 

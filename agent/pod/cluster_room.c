@@ -96,6 +96,8 @@ void cluster_room_sent(const struct cluster *c, struct pod *p, const struct repo
 			if ((item->requests & (1u << r)) && item->request[r] > spec)
 				*sent = add_sat(*sent, item->request[r] - spec);
 		}
+		if (patch->level.requests & (1u << r))
+			*sent = MAX(*sent, add_sat(patch->level.request[r], p->spec->overhead[r]));
 	}
 }
 

@@ -507,7 +507,7 @@ static struct managed *level_new(struct pod *p)
 static void find_level(struct pod *p, const struct pod_children *all)
 {
 	uint64_t spec[RESOURCE_COUNT];
-	struct limits stands, was;
+	struct limits stands;
 	struct arrival a = {.cgroup = p->path, .invocation_id = "", .props = PROPS_NONE};
 	struct managed *m = p->level;
 
@@ -528,8 +528,7 @@ static void find_level(struct pod *p, const struct pod_children *all)
 	a.spec_milli = spec[RESOURCE_CPU];
 	if (!limits_ready(p, m, p->path, spec, &stands))
 		return;
-	if (m->record == NULL && pod_recover_level(p, &stands, &was))
-		persist_level(m, &was);
+	pod_recover_level(m, &stands);
 	managed_start(m, &a);
 	pod_level_keep(p);
 	/* The owner may have given the pod another limit since it was recorded. */
@@ -735,6 +734,7 @@ void pod_scan(struct pod *p)
 	pod_check_guesses(p, all);
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		find_container(p, i, all);
+	pod_set_follows(p);
 	/* Not before each search: to end a watch raises an inotify event, which requests the next
 	 * search. */
 	if (waited && !p->newcomers)

@@ -190,15 +190,29 @@ static void level_add(const struct pod *p, const struct kube_container *c, enum 
 		sums->init = MAX(sums->init, limit);
 }
 
+/* Its own limit in the spec, likewise as far as vscaled would raise it; 0: it stays. */
+static uint64_t level_told(const struct pod *p, enum resource r)
+{
+	const char *text = kube_pod_annotation(p->spec, "status");
+	struct kube_originals o = {0};
+
+	if (!pod_originals_lost(p->pods, p->spec) || p->spec->level_limit[r] == 0 || text == NULL ||
+	    kube_originals_read(text, NULL, &o) < 0)
+		return 0;
+	return MIN(o.limit[r], 4 * p->spec->level_limit[r]);
+}
+
 /* What the level was: the originals of its containers, and what it has above the spec's (overhead).
  * What stands may also be less than the spec: then nothing is known to be on top. */
 static uint64_t level_of(const struct pod *p, enum resource r, uint64_t stands)
 {
 	struct level_sums sums = {0};
-	uint64_t spec;
+	uint64_t spec, told = level_told(p, r);
 
 	for (size_t i = 0; i < p->spec->container_count; i++)
 		level_add(p, &p->spec->containers[i], r, &sums);
+	if (stands != LIMIT_MAX && told != 0 && told != p->spec->level_limit[r])
+		return add_sat(told, p->spec->overhead[r]);
 	if (stands == LIMIT_MAX || p->spec->level_limit[r] != 0 || sums.spec == LIMIT_MAX ||
 	    sums.original == sums.spec)
 		return stands;
@@ -206,19 +220,23 @@ static uint64_t level_of(const struct pod *p, enum resource r, uint64_t stands)
 	return add_sat(MAX(sums.original, sums.init), stands > spec ? stands - spec : 0);
 }
 
-bool pod_recover_level(const struct pod *p, const struct limits *stands, struct limits *ret)
+void pod_recover_level(struct managed *m, const struct limits *stands)
 {
+	const struct pod *p = m->pod;
 	uint64_t cpu = cpu_milli_of(stands->cpu_quota_usec, stands->cpu_period_usec);
 	uint64_t cpu_was = level_of(p, RESOURCE_CPU, cpu);
 	uint64_t mem_was = level_of(p, RESOURCE_MEMORY, stands->mem_max);
+	struct limits was = *stands;
 
-	if (cpu_was == cpu && mem_was == stands->mem_max)
-		return false;
-	*ret = *stands;
+	if (m->record != NULL || (cpu_was == cpu && mem_was == stands->mem_max))
+		return;
 	if (cpu_was != cpu)
-		ret->cpu_quota_usec = cpu_quota_exact(cpu_was, stands->cpu_period_usec);
-	ret->mem_max = mem_was;
-	return true;
+		was.cpu_quota_usec = cpu_quota_exact(cpu_was, stands->cpu_period_usec);
+	was.mem_max = mem_was;
+	persist_level(m, &was);
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
+		if (level_told(p, r) != 0)
+			persist_sent(m, r, p->spec->level_limit[r], level_told(p, r));
 }
 
 void pod_level_keep(struct pod *p)

@@ -213,6 +213,64 @@ struct annotation_input pod_annotations(const struct pods *pods, const struct ku
 	};
 }
 
+/* --- its own limits in spec.resources --- */
+
+/* Resources of which it and each of its containers have a limit. */
+static uint32_t may_resize(const struct pod *p)
+{
+	uint32_t resources = 0;
+
+	if (p->error != NULL || kube_pod_annotation(p->spec, "pod-budget") == NULL)
+		return 0;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		bool all = p->spec->level_limit[r] != 0;
+
+		for (size_t i = 0; i < p->spec->container_count; i++)
+			all &= p->spec->containers[i].kind == CONTAINER_EPHEMERAL ||
+			       p->spec->containers[i].spec.limit[r] != LIMIT_MAX;
+		resources |= all ? 1u << r : 0;
+	}
+	return resources;
+}
+
+void pod_set_follows(struct pod *p)
+{
+	const char *status = kube_pod_annotation(p->spec, "status");
+	/* The admission policy lets them go back where it says so. */
+	bool told = status != NULL && strstr(status, "\"podLevel\":") != NULL;
+	bool may = p->pods->cluster != NULL && cluster_resizes(p->pods->cluster, p->spec) &&
+		   pod_is_sized(p);
+	uint32_t follows = 0, backs = 0, resizes = may_resize(p);
+
+	if (p->level == NULL || !p->level->originals.saved)
+		return;
+	if (resizes & ~p->resizes)
+		reporter_hurry(p->report);
+	p->resizes = resizes;
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		uint64_t original = pod_level_original(p, r);
+
+		/* After a mistake in its annotations what was changed stays so. */
+		if (may && (original != 0 ? p->error != NULL || (resizes & (1u << r))
+					  : told && (resizes & (1u << r))))
+			follows |= 1u << r;
+		else if (original != 0 && original != p->spec->level_limit[r])
+			backs |= 1u << r;
+		else if (original != 0 && !reporter_late(p->report, p->pods->wake->now))
+			persist_sent(p->level, r, 0, 0);
+	}
+	if (p->follows == follows && p->backs == backs)
+		return;
+	p->follows = follows;
+	p->backs = backs;
+	p->concerned = true;
+	POD_FOREACH (m, p)
+		if (m->cgroup.cg != NULL)
+			managed_find_above(m);
+	pod_bound_all(p);
+	pod_report(p);
+}
+
 void pod_set_level_rule(struct pod *p)
 {
 	enum mode mode = pod_is_sized(p) ? MODE_AUTO : MODE_OFF;

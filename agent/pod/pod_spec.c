@@ -146,6 +146,26 @@ static void adopt_for_return(struct managed *m, enum resource r, uint64_t before
 	pod_level_adopt(m->pod, r, before, value);
 }
 
+/* Its own limits, where they follow its containers': another value than those sent is the owner's,
+ * and the new original. */
+static void adopt_level(struct pod *p)
+{
+	struct managed *m = p->level != NULL && p->level->control.started_at != 0 ? p->level : NULL;
+	const struct baseline *b = m != NULL ? m->record : NULL;
+	bool late = reporter_late(p->report, p->pods->wake->now);
+
+	for (enum resource r = 0; b != NULL && !late && r < RESOURCE_COUNT; r++) {
+		uint64_t original = b->sent_over[r], now = p->spec->level_limit[r];
+
+		if (original == 0 || now == 0 || now == original || now == b->sent[r] ||
+		    now == b->sent_before[r])
+			continue;
+		control_shift_original(&m->control, r, original, now);
+		persist_adopted(m, r);
+		persist_sent(m, r, now, now);
+	}
+}
+
 void pod_spec_first(struct managed *m)
 {
 	const struct kube_container *c = pod_spec_of(m);
@@ -224,6 +244,7 @@ void pod_spec_changed(struct pod *p, const struct kube_pod *old)
 
 	if (old != NULL && old->generation != p->spec->generation)
 		pod_level_keep(p);
+	adopt_level(p);
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct kube_container *now = &p->spec->containers[i];
 		const struct kube_container *was =

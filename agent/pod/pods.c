@@ -536,6 +536,7 @@ void pods_tick(struct pods *pods, bool review)
 		struct pod *p = pods->items[i - 1];
 
 		pod_spec_settle(p);
+		pod_set_follows(p);
 		pod_check_found(p);
 		if (p->recovers && pod_recovered(p)) {
 			p->recovers = false;

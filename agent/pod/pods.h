@@ -72,8 +72,8 @@ void pod_recover(struct pod *p);
 /* Without a mode: every container that has its originals again is handed back, or is about to be.
  */
 bool pod_recovered(const struct pod *p);
-/* The same for the pod's own cgroup; false: what stands is the original. */
-bool pod_recover_level(const struct pod *p, const struct limits *stands, struct limits *ret);
+/* The same for the pod's own cgroup, without a record; unless what stands is the original. */
+void pod_recover_level(struct managed *m, const struct limits *stands);
 /* The original of its level is not below those of its containers: the owner may have raised one
  * that vscaled does not size. */
 void pod_level_keep(struct pod *p);
@@ -113,6 +113,8 @@ enum state_reason pod_described(const struct pods *pods, const struct kube_pod *
 				struct annotation_error *error);
 /* Why nothing of the pod is managed; STATE_SIZING: something may be. */
 enum state_reason pod_excluded(const struct host *host, const struct kube_pod *s, bool opted_in);
+/* With every sample: do its limits in spec.resources follow those of its containers? */
+void pod_set_follows(struct pod *p);
 /* The level may be written to as long as one of its containers may. */
 void pod_set_level_rule(struct pod *p);
 /* Is a container of it to be written to? */

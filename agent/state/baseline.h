@@ -32,7 +32,7 @@ struct baseline {
 	uint32_t ratified; /* 0, 1: the pod's spec holds values of vscaled */
 	uint64_t request[RESOURCE_COUNT]; /* of the spec before vscaled; 0: none, or not known */
 	/* Limits of vscaled's last resize, and of the spec it was made from; 0: none, or not known.
-	 */
+	 * Of a pod: of its spec.resources, and those before vscaled. */
 	uint64_t sent[RESOURCE_COUNT];
 	uint64_t sent_over[RESOURCE_COUNT];
 	/* Of the resize before the last, which may still be stored when it had no answer; 0: none.

@@ -259,7 +259,7 @@ static void given_back(struct managed *m)
 		event_tell(EVENT_UNIT_UNMANAGED, .who = message_who(m),
 			   .detail = state_rows[m->hand_back.why].text);
 	/* The spec follows the cgroup. */
-	if (m->kind == UNIT_KIND_CONTAINER)
+	if (m->pod != NULL)
 		pod_report(m->pod);
 	managed_check_again(m);
 }

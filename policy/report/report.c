@@ -232,6 +232,7 @@ static bool drafted(struct draft *d)
 		draft_lead(d);
 	else if (d->memory_later)
 		draft_leave_cpu(d);
+	draft_level(d);
 	find_traps(d);
 	if (!d->any && !d->leads) {
 		send_nothing(d);
@@ -243,6 +244,7 @@ static bool drafted(struct draft *d)
 		return false;
 	}
 	draft_keep_class(d);
+	draft_level(d);
 	if (!draft_build(d)) {
 		send_nothing(d);
 		return false;

@@ -117,6 +117,21 @@ struct report_container {
 	bool equal;       /* never sized, with limits that are its requests: any class has it */
 };
 
+struct report_values {
+	uint64_t limit[RESOURCE_COUNT];
+	uint64_t request[RESOURCE_COUNT];
+};
+
+/* The pod's own values in spec.resources. The rest of a request is decided first, and they go with
+ * it: as the sum of the containers' limits, or back to the original. */
+struct report_level {
+	uint32_t follows, backs; /* RESOURCES_*: which of the two; neither: they stay */
+	bool guaranteed;         /* its requests are its limits; else they stay */
+	struct report_values spec;
+	uint64_t original[RESOURCE_COUNT]; /* limits */
+	uint64_t least[RESOURCE_COUNT];    /* no limit is below this */
+};
+
 struct report_facts {
 	uint64_t generation;
 	uint64_t observed_generation; /* 0: not reported by this server */
@@ -140,6 +155,7 @@ struct report_facts {
 	bool room_unknown;      /* nothing is known of the node: room[] is 0 */
 	bool no_decrease; /* the kubelet may fail on a memory limit below what it has carried out */
 	uint64_t room[RESOURCE_COUNT]; /* by this much requests may rise together */
+	struct report_level level;
 	enum controlled_values controlled;
 	const struct report_container *containers; /* in the order of the spec */
 	size_t container_count;
@@ -156,6 +172,7 @@ struct report_item {
 struct report_patch {
 	struct report_item item[REPORT_CONTAINERS_MAX];
 	size_t count;
+	struct report_item level; /* the pod's own values; its container says nothing */
 	bool leads; /* a lead: it raises memory limits ahead of use, and nothing else */
 };
 
@@ -170,11 +187,6 @@ struct report_node {
 	bool short_of_room;                  /* a pod waits for room: decreases do not */
 };
 
-struct report_values {
-	uint64_t limit[RESOURCE_COUNT];
-	uint64_t request[RESOURCE_COUNT];
-};
-
 /* The last request, and before it those that had no answer. A lead that has none is sent again as
  * it was while it leaves enough, and the next one leaves twice as much (report_lead.c): this many
  * cover the minute for which a request may be stored late. */
@@ -182,6 +194,7 @@ struct report_values {
 struct report_request {
 	bool leads;     /* a lead, or sent while the kubelet had another one to carry out */
 	bool restores;  /* the originals */
+	bool level;     /* the pod's own values alone */
 	bool settled;   /* stored or refused: a copy of it that had no answer promises nothing */
 	uint64_t base;  /* generation of the spec that it was made from */
 	usec_t lost_at; /* it, or a copy of it, has had no answer; 0: it has had one, or may get one

@@ -20,6 +20,12 @@ uint64_t report_memory_floor(const struct report_tuning *t, usec_t ahead_usec,
 	return floor;
 }
 
+/* Are the pod's own requests its limits, which are its containers' together? */
+static bool level_requests(const struct draft *d, size_t r)
+{
+	return d->f->level.guaranteed && (d->f->level.follows & (1u << r));
+}
+
 /* By how much this request may still rise: as the node has room beside the raises of the pod's
  * other containers, and to what was not refused. What goes back is allocated already. */
 static uint64_t draft_room(const struct draft *d, size_t i, size_t r)
@@ -33,8 +39,10 @@ static uint64_t draft_room(const struct draft *d, size_t i, size_t r)
 	if (d->back && d->s->back != BACK_NONE)
 		return LIMIT_MAX;
 	for (size_t k = 0; room != LIMIT_MAX && k < d->f->container_count; k++) {
-		uint64_t from = d->f->containers[k].resource[r].spec_request;
-		uint64_t to = k == i ? from : d->want[k].request[r];
+		const struct report_resource *x = &d->f->containers[k].resource[r];
+		bool limit = level_requests(d, r);
+		uint64_t from = limit ? x->spec_limit : x->spec_request;
+		uint64_t to = k == i ? from : limit ? d->want[k].limit[r] : d->want[k].request[r];
 		uint64_t raise = to > from ? to - from : 0;
 
 		room -= MIN(room, raise);
@@ -64,7 +72,7 @@ uint64_t draft_most(const struct draft *d, size_t i, size_t r)
 
 	if (room == LIMIT_MAX || x->spec_request == 0)
 		return LIMIT_MAX;
-	if (d->f->guaranteed)
+	if (d->f->guaranteed || level_requests(d, r))
 		most = add_sat(x->spec_limit, room);
 	else if (x->ratio_permille != 0)
 		most = mul_div(add_sat(x->spec_request, room), x->ratio_permille, 1000);
@@ -544,6 +552,54 @@ void draft_keep_class(struct draft *d)
 			MIN(free_one->request[resource], quantum_of(resource, d->t->page_bytes));
 }
 
+/* One limit of the pod itself. */
+static uint64_t level_limit(const struct draft *d, size_t r)
+{
+	const struct report_level *l = &d->f->level;
+	uint64_t sum = 0, back = l->original[r], spec = l->spec.limit[r], to;
+	bool stays = (d->leads && !d->back) || d->memory_later;
+
+	for (size_t i = 0; i < d->f->container_count; i++) {
+		uint64_t want = d->want[i].limit[r];
+
+		if (want == LIMIT_MAX)
+			continue;
+		sum = add_sat(sum, want);
+		back += sub_sat(want, d->f->containers[i].resource[r].original_limit);
+	}
+	/* Back as far as its containers are. */
+	to = l->follows & (1u << r) ? sum : MAX(l->original[r], MIN(spec, back));
+	to = MAX(to, l->least[r]);
+	if (l->guaranteed && d->f->room_counted)
+		to = MIN(to, add_sat(spec, d->f->room[r]));
+	/* Equal to both requests they would make another class of it. */
+	else if (!l->guaranteed)
+		to = MAX(to, l->spec.request[r] +
+				     (l->follows != 0) * quantum_of(r, PAGE_DEFAULT_BYTES));
+	if (r == RESOURCE_MEMORY)
+		stays |= (d->growing && !is_cut(d)) || d->f->no_decrease ||
+			 d->now < d->n->no_decrease_until;
+	return stays ? MAX(to, spec) : to;
+}
+
+void draft_level(struct draft *d)
+{
+	const struct report_level *l = &d->f->level;
+	struct report_item *v = &d->ret->patch.level;
+
+	*v = (struct report_item){0};
+	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
+		if (!((l->follows | l->backs) & (1u << r)))
+			continue;
+		v->limit[r] = v->request[r] = level_limit(d, r);
+		if (v->limit[r] == l->spec.limit[r])
+			continue;
+		v->limits |= 1u << r;
+		v->requests |= l->guaranteed ? 1u << r : 0;
+		draft_note(d, r, l->spec.limit[r], v->limit[r]);
+	}
+}
+
 bool draft_build(struct draft *d)
 {
 	struct report_patch *p = &d->ret->patch;
@@ -565,7 +621,7 @@ bool draft_build(struct draft *d)
 		if (item.limits || item.requests)
 			p->item[p->count++] = item;
 	}
-	return p->count != 0;
+	return p->count != 0 || p->level.limits != 0;
 }
 
 void draft_leave_cpu(struct draft *d)

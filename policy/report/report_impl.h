@@ -195,5 +195,7 @@ bool draft_make_safe(struct draft *d);
 /* If every limit equalled its request, the pod's QoS class would change: one is moved by a quantum.
  */
 void draft_keep_class(struct draft *d);
+/* The pod's own values beside those of its containers. */
+void draft_level(struct draft *d);
 /* Names what changes. False: nothing does. */
 bool draft_build(struct draft *d);

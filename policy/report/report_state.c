@@ -107,6 +107,7 @@ void report_sent(struct report_state *s, const struct report_facts *f,
 		.settled = same && s->log[0].settled,
 		.leads = patch->leads || s->carry == CARRY_WAITS,
 		.restores = f->restoring,
+		.level = patch->count == 0,
 		.base = f->generation,
 	};
 	for (size_t i = 0; i < s->count; i++)
@@ -171,8 +172,9 @@ static uint32_t refused(const struct report_tuning *t, struct report_state *s,
 	s->log[0].settled = true;
 	if (report_lead_refused(t, s, f, now))
 		return REPORT_CHANGE_RETRY;
-	/* A refusal of a former spec or of the originals only causes a pause. */
-	if (f->restoring || s->back != BACK_NONE)
+	/* A refusal of a former spec, of the originals or of the pod's own values only causes a
+	 * pause. */
+	if (f->restoring || s->back != BACK_NONE || s->log[0].level)
 		s->back_until = add_sat(now, t->small_usec);
 	else if (!report_refuse_first(s, rows, ARRAY_SIZE(rows), until))
 		s->refused_until = until;

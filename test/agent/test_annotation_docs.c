@@ -138,6 +138,7 @@ static cJSON *whole_status(void)
 				    .invalid = "vscaled.dev/mod is unknown",
 				    .changed_real = USEC_PER_SEC};
 	v->facts.container_count = 1;
+	v->level = RESOURCES_BOTH;
 	v->target[0][RESOURCE_CPU] = 850;
 	v->published[0].samples = 1;
 	v->containers[0].resource[RESOURCE_CPU] = (struct report_resource){

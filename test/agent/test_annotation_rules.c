@@ -365,6 +365,8 @@ static const struct {
 	 "vscaled.dev/policy"},
 	{SHOP "policy: \"{\"}]", "f:3: pods[0].policy: byte 1: a string was expected"},
 	{SHOP "status: x}]", "f:3: pods[0].status: is written by vscaled; allowed: remove it"},
+	{SHOP "pod-budget: Resize}]",
+	 "f:3: pods[0].pod-budget: counts on a pod itself alone; allowed: remove it"},
 	{SHOP "min-cpu: 3, max-cpu: 2}]",
 	 "f:3: pods[0]: vscaled.dev/min-cpu (3) is above max-cpu (2) of container *; "
 	 "allowed: at most that"},

@@ -153,6 +153,7 @@ void crig_kubelet(struct crig *c, struct rig_pod *p, const char *conditions)
 
 	for (size_t i = 0; i < p->count; i++)
 		p->container[i].spec = kube_pod_container(pod, p->container[i].name)->spec;
+	memcpy(p->budget, pod->level_limit, sizeof p->budget);
 	if (conditions == NULL)
 		rig_pod_realise(&c->rig, p);
 	report_status(c, p, conditions);

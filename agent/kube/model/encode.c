@@ -76,12 +76,20 @@ static bool add_amounts(cJSON *resources, const char *key, uint32_t which, const
 	return object != NULL;
 }
 
+static bool add_resources(cJSON *object, const struct report_item *it)
+{
+	cJSON *resources = cJSON_AddObjectToObject(object, "resources");
+
+	return resources != NULL && add_amounts(resources, "limits", it->limits, it->limit) &&
+	       add_amounts(resources, "requests", it->requests, it->request);
+}
+
 static bool add_container(cJSON *spec, const struct kube_container *c, const struct report_item *it)
 {
 	/* Ephemeral containers are never sized. */
 	const char *key = c->kind == CONTAINER_APP ? "containers" : "initContainers";
 	cJSON *list = cJSON_GetObjectItemCaseSensitive(spec, key);
-	cJSON *item, *resources;
+	cJSON *item;
 
 	if (list == NULL)
 		list = cJSON_AddArrayToObject(spec, key);
@@ -90,11 +98,7 @@ static bool add_container(cJSON *spec, const struct kube_container *c, const str
 		cJSON_Delete(item);
 		return false;
 	}
-	if (!add_text(item, "name", c->name))
-		return false;
-	resources = cJSON_AddObjectToObject(item, "resources");
-	return resources != NULL && add_amounts(resources, "limits", it->limits, it->limit) &&
-	       add_amounts(resources, "requests", it->requests, it->request);
+	return add_text(item, "name", c->name) && add_resources(item, it);
 }
 
 static bool add_uid(cJSON *root, const struct kube_pod *pod, cJSON **ret_meta)
@@ -119,6 +123,8 @@ char *kube_encode_resize(const struct kube_pod *pod, const struct report_patch *
 		if ((it->limits | it->requests) != 0)
 			ok = add_container(spec, &pod->containers[it->container], it);
 	}
+	if (patch->level.limits != 0)
+		ok = ok && add_resources(spec, &patch->level);
 	return print(root, ok);
 }
 

@@ -324,9 +324,11 @@ int kube_originals_read(const char *text, const char *container, struct kube_ori
 
 	if (r < 0)
 		return r;
-	list = field_object(&root, "containers");
+	list = field_object(&root, container != NULL ? "containers" : "podLevel");
+	for (enum resource i = 0; container == NULL && i < RESOURCE_COUNT; i++)
+		o.limit[i] = read_amount(&list, resource_names[i], i);
 	r = err.error;
-	if (r == 0)
+	if (r == 0 && (container != NULL || list.json == NULL))
 		r = list.json != NULL ? read_containers(&list, container, &o) : -ENOENT;
 	if (r == 0)
 		*ret = o;

@@ -54,7 +54,7 @@ struct kube_originals {
 
 /* Strict: every known field must have its type and form, also the fields of other containers.
  * -EBADMSG: the text is not in the form that vscaled writes; -ENOENT: it has no entry for this
- * container; -ENOMEM. */
+ * container (NULL: for the pod's own limits); -ENOMEM. */
 int kube_originals_read(const char *text, const char *container, struct kube_originals *ret);
 
 /* The text of the last refusal, owned; NULL: there is none. */

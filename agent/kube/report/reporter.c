@@ -813,7 +813,7 @@ void reporter_free(struct reporter *r)
 /* Does the spec, or the cgroup, hold values of vscaled that must be restored? */
 static bool has_our_values(const struct report_facts *f)
 {
-	bool any = false;
+	bool any = f->restoring && f->level.backs != 0;
 
 	for (size_t i = 0; i < f->container_count; i++)
 		for (size_t r = 0; r < RESOURCE_COUNT; r++) {

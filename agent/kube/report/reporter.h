@@ -23,6 +23,7 @@ struct reporter_view {
 			     removed */
 	const char *invalid; /* what is wrong with its annotations; NULL: nothing */
 	uint64_t target[REPORT_CONTAINERS_MAX][RESOURCE_COUNT]; /* recommended; 0: none */
+	uint32_t level; /* RESOURCES_*: with the pod's own values */
 	struct kube_published published[REPORT_CONTAINERS_MAX];
 	usec_t changed_real; /* the last change of a limit; 0: none */
 };

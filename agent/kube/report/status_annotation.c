@@ -57,6 +57,18 @@ static bool add_containers(cJSON *root, const struct reporter_view *v)
 	return ok;
 }
 
+/* {"cpu":"1","memory":"128Mi"}: the pod's own limits before vscaled. */
+static bool add_level(cJSON *root, const struct reporter_view *v)
+{
+	cJSON *o = v->level != 0 ? cJSON_AddObjectToObject(root, "podLevel") : NULL;
+	bool ok = v->level == 0 || o != NULL;
+
+	for (enum resource r = 0; ok && r < RESOURCE_COUNT; r++)
+		if (v->level & (1u << r))
+			ok = kube_add_amount(o, resource_names[r], r, v->facts.level.original[r]);
+	return ok;
+}
+
 /* Cut until it is short enough; the other members hold the originals and stay. */
 static char *print_short(cJSON *root)
 {
@@ -75,7 +87,7 @@ char *reporter_status_text(const struct reporter_view *v, uint64_t ratified, con
 	char cut[REFUSAL_MAX + 1], at[TIME_TEXT_SIZE];
 	bool ok = root != NULL && cJSON_AddStringToObject(root, "mode", v->mode) != NULL;
 
-	ok = ok && add_containers(root, v);
+	ok = ok && add_containers(root, v) && add_level(root, v);
 	if (ok && v->changed_real != 0)
 		ok = cJSON_AddStringToObject(root, "changed", time_text(v->changed_real, 0, at)) !=
 		     NULL;
@@ -228,6 +240,10 @@ void reporter_fill(const struct kube_pod *pod, struct reporter_view *view)
 	view->facts.condition_resources = reporter_resources_named(message);
 	view->facts.guaranteed = kube_pod_class_of_containers(pod, QOS_GUARANTEED);
 	view->facts.ours = pod->resize_newest_ours;
+	view->facts.level = (struct report_level){.guaranteed = pod->qos == QOS_GUARANTEED};
+	memcpy(view->facts.level.spec.limit, pod->level_limit, sizeof pod->level_limit);
+	memcpy(view->facts.level.spec.request, pod->level_request, sizeof pod->level_request);
+	memcpy(view->facts.level.original, pod->level_limit, sizeof pod->level_limit);
 	view->facts.echoed = true;
 	view->facts.containers = view->containers;
 	/* More than a report has room for: nothing is reported of the pod. */

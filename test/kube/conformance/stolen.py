@@ -216,6 +216,18 @@ def planted(policy: Obj, cases: list[Obj] | None = None) -> None:
         for sub, may in (("", pods_may), ("resize", resize_may)):
             said = judge(policy, new, old, sub, cases=cases)
             check((said is None) is may, f"{sub or 'pods'} {path} := {value!r}: {said}")
+    # Its own resources, if it is annotated or was; not by an annotation that only says so now.
+    for key, value, may in (("pod-budget", "Resize", True),
+                            ("status", '{"podLevel":{"cpu":"1"}}', True),
+                            ("status", '{"mode":"podLevel"}', False), ("mode", "Auto", False)):
+        new = changed(("spec", "resources"), limits)
+        was = changed(("metadata", "annotations", f"vscaled.dev/{key}"), value)
+        new["metadata"]["annotations"] = was["metadata"]["annotations"]
+        for sub in ("", "resize"):
+            said = judge(policy, new, was, sub, cases=cases)
+            check((said is None) is (may and sub == "resize"), f"{sub or 'pods'} {key}={value}: {said}")
+    said = judge(policy, changed(("spec", "hostPID"), True), was, "resize", cases=cases)
+    check(said is not None, "another field of an annotated pod")
     bare = copy.deepcopy(old)
     for key in ("labels", "annotations", "finalizers"):
         del bare["metadata"][key]
