@@ -142,8 +142,9 @@ TEST(owner)
 			      "{\"spec\":{\"resources\":{\"limits\":{\"cpu\":\"1500m\"}}}}"));
 	CHECK(UNTIL(120, busy, level(RESOURCE_CPU) == 1000));
 	rig_run(&c.rig, 30, busy);
-	crig_annotate(&c, p, "mode", NULL);
-	CHECK(UNTIL(240, idle, !crig_has_status(&c, p)));
+	crig_annotate(&c, p, "mode", "Off");
+	CHECK(UNTIL(240, idle, level(RESOURCE_CPU) == 1500 && level(RESOURCE_MEMORY) == 128 * MIB));
+	rig_run(&c.rig, 30, idle);
 	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
 	check_level(p, 1500, 128 * MIB);
 }
