@@ -206,6 +206,16 @@ static enum controlled_values controlled_now(const struct managed *m)
 		       : m->container.rule.controlled;
 }
 
+/* It is no longer named by `resources`, and the spec still has another value than the original. */
+static bool is_dropped(const struct managed *m, enum resource r, const struct report_resource *x)
+{
+	return m->container.annotated && !(m->container.rule.rule.resources & (1u << r)) &&
+	       m->record != NULL && m->record->ratified && !m->hand_back.due &&
+	       ((x->spec_limit != LIMIT_MAX &&
+		 x->spec_limit != persist_original_limit(m, r, x->spec_limit)) ||
+		x->spec_request != persist_original_request(m, r, x->spec_request));
+}
+
 /* all: vscaled wrote the whole spec. */
 static void fill_container(const struct managed *m, bool restoring, bool all,
 			   struct report_container *ret)
@@ -225,14 +235,17 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 	ret->replayed = m->host->cpu_manager;
 	ret->swaps = c->pod.swaps;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		fill_resource(m, r, back, &ret->resource[r]);
-		if (back)
-			fill_back(m, r, all, &ret->resource[r]);
-		ret->resource[r].back = back && !restoring;
+		struct report_resource *x = &ret->resource[r];
+		bool goes = back || is_dropped(m, r, x);
+
+		fill_resource(m, r, goes, x);
+		if (goes)
+			fill_back(m, r, all, x);
+		x->back = goes && !restoring;
 	}
 	if ((back || m->hand_back.due) && m->cgroup.cg == NULL)
 		read_closed(m, ret);
-	if (!back) {
+	if (!back && !memory->back) {
 		/* With systemd's headroom in the file use can pass the held limit; the spec must
 		 * not stay below. */
 		uint64_t used = round_up(ret->use_bytes, c->page_bytes);

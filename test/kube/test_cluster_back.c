@@ -305,6 +305,17 @@ TEST(owner_resizes_one_that_waits)
 	CHECK_EQ(memory_of(&c), 200 * MIB);
 }
 
+/* CPU is no longer sized, memory is. */
+TEST(one_resource_less)
+{
+	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
+
+	ratify(p);
+	crig_annotate(&c, p, "resources", "memory");
+	check_back(p);
+	CHECK(managed_find(&c.rig.daemon->units, "default/web-0/app") != NULL);
+}
+
 static void grow_log(struct rig *r)
 {
 	burn_50(r);
