@@ -91,13 +91,25 @@ static struct managed *owner(const struct unit_table *t, uint32_t slot)
 	return NULL;
 }
 
+/* Its use is all of the pod's, which has only one container then. */
+static bool has_pods_quota(const struct managed *m)
+{
+	return limit_amount(&m->control.kernel, RESOURCE_CPU) ==
+	       limit_amount(&m->pod->level->control.kernel, RESOURCE_CPU);
+}
+
 static void on_throttled(void *ctx, uint32_t slot, usec_t period_end)
 {
 	struct unit_table *t = ctx;
 	struct managed *m = owner(t, slot);
 
-	if (m != NULL)
+	if (m != NULL && m->kind == UNIT_KIND_POD) {
+		POD_FOREACH (c, m->pod)
+			if (has_pods_quota(c))
+				t->on_throttled(c, period_end);
+	} else if (m != NULL) {
 		t->on_throttled(m, period_end);
+	}
 }
 
 static int on_throttles(sd_event_source *, int, uint32_t, void *userdata)
@@ -170,7 +182,7 @@ void reader_attach(struct managed *m)
 	uint64_t inner = cg_inner_id(m->cgroup.cg);
 
 	m->cgroup.slots = (struct cg_scan_slots){READER_NO_SLOT, READER_NO_SLOT};
-	/* A pod level has no laws, so nothing is read of it on a clock. */
+	/* A pod level has no laws: report_pod(). */
 	if (r->scan == NULL || m->kind == UNIT_KIND_POD)
 		return;
 	m->cgroup.slots.own = slot_for(r->scan, cg_id(m->cgroup.cg));
@@ -201,6 +213,8 @@ void reader_arm(struct managed *m)
 		return;
 	cg_scan_arm(r->scan, m->cgroup.slots.own);
 	cg_scan_arm(r->scan, m->cgroup.slots.inner);
+	if (m->pod != NULL && m->pod->level != NULL)
+		cg_scan_arm(r->scan, m->pod->level->cgroup.slots.own);
 }
 
 void reader_begin(struct reader *r, enum reader_clock clock)
@@ -270,6 +284,22 @@ static bool pod_may_throttle(const struct managed *m, const struct usage *u)
 						MAX(k->cpu_period_usec, 1u));
 }
 
+/* While it is watched its throttling is reported, too. */
+static void report_pod(const struct managed *m)
+{
+	const struct reader *r = m->table->reader;
+	struct managed *level = m->pod != NULL ? m->pod->level : NULL;
+	bool wanted = pod_watched(m) && r->throttles != NULL;
+
+	if (level == NULL || level->cgroup.cg == NULL || !has_pods_quota(m) ||
+	    wanted == (level->cgroup.slots.own != READER_NO_SLOT))
+		return;
+	if (wanted)
+		level->cgroup.slots.own = slot_for(r->scan, cg_id(level->cgroup.cg));
+	else
+		reader_detach(level);
+}
+
 int reader_read(struct managed *m, uint32_t want, uint32_t by_text, struct usage *ret)
 {
 	struct reader *r = m->table->reader;
@@ -290,6 +320,7 @@ int reader_read(struct managed *m, uint32_t want, uint32_t by_text, struct usage
 		(void)cg_read(m->pod->level->cgroup.cg, USAGE_THROTTLE, &pod);
 	if (cg_levels_add_pod(m->cgroup.cg, &pod, pod_watched(m), ret))
 		m->sweep.pod_throttled_at = m->wake->now;
+	report_pod(m);
 	return 0;
 }
 

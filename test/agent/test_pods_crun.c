@@ -193,14 +193,16 @@ static void burn_pod(struct rig *r)
 /* Another container of the pod uses its quota. */
 static void burn_pod_by_other(struct rig *r)
 {
-	rig_burn(r, r->pod[0].container[0].unit, 20);
+	rig_burn(r, r->pod[0].container[0].unit, 5);
 	rig_burn(r, r->pod[0].level, 800);
 }
 
 static void test_pod_level(void)
 {
 	OWN(rig_close) struct rig r;
+	struct managed *level;
 	struct rig_pod *p;
+	uint64_t milli;
 
 	rig_open(&r, "");
 	r.reader = by_bpf ? "bpf" : "text";
@@ -210,8 +212,23 @@ static void test_pod_level(void)
 	rig_container_add(&r, p, "app", 200, 64 * MIB);
 	p->mode = "Auto";
 	CHECK_EQ(rig_start(&r), 0);
-	rig_pod_run(&r, p, 10, burn_pod_by_other);
+	rig_pod_run(&r, p, 12, burn_pod_by_other);
 	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
+	level = pods_of(&r, "default/web-0/app")->pod->level;
+	CHECK_EQ(level->cgroup.slots.own, READER_NO_SLOT);
+	/* Reported, once it was found to be throttled alone. */
+	rig_run(&r, 1, burn_pod);
+	CHECK_EQ(level->cgroup.slots.own == READER_NO_SLOT, !by_bpf);
+	milli = rig_cpu_milli(&r, p->container[0].unit);
+	if (by_bpf) {
+		p->container[0].unit->usage_usec += milli * USEC_PER_MSEC / 10;
+		rig_scan_throttle(cg_id(level->cgroup.cg));
+		CHECK(rig_cpu_milli(&r, p->container[0].unit) > milli);
+		CHECK_EQ(rig_cpu_milli(&r, p->level), rig_cpu_milli(&r, p->container[0].unit));
+		CHECK_EQ(r.daemon->tally.throttle_events, 1);
+	}
+	rig_run(&r, 12, burn_pod_by_other);
+	CHECK_EQ(level->cgroup.slots.own, READER_NO_SLOT);
 	rig_run(&r, 10, burn_pod);
 	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
 	CHECK(rig_cpu_milli(&r, p->container[0].unit) <= 1600);
