@@ -235,15 +235,20 @@ static uint32_t may_resize(const struct pod *p)
 
 void pod_set_follows(struct pod *p)
 {
-	const char *status = kube_pod_annotation(p->spec, "status");
-	/* The admission policy lets them go back where it says so. */
-	bool told = status != NULL && strstr(status, "\"podLevel\":") != NULL;
-	bool may = p->pods->cluster != NULL && cluster_resizes(p->pods->cluster, p->spec) &&
-		   pod_is_sized(p);
-	uint32_t follows = 0, backs = 0, resizes = may_resize(p);
+	const uint64_t *level = p->spec->level_limit;
+	uint32_t follows = 0, backs = 0, resizes;
+	bool may, told;
+	const char *status;
 
-	if (p->level == NULL || !p->level->originals.saved)
+	if ((level[RESOURCE_CPU] | level[RESOURCE_MEMORY]) == 0 || p->level == NULL ||
+	    !p->level->originals.saved)
 		return;
+	status = kube_pod_annotation(p->spec, "status");
+	/* The admission policy lets them go back where it says so. */
+	told = status != NULL && strstr(status, "\"podLevel\":") != NULL;
+	may = p->pods->cluster != NULL && cluster_resizes(p->pods->cluster, p->spec) &&
+	      pod_is_sized(p);
+	resizes = may_resize(p);
 	if (resizes & ~p->resizes)
 		reporter_hurry(p->report);
 	p->resizes = resizes;
