@@ -23,6 +23,7 @@ SCENARIOS=(
 	"guaranteed|a Guaranteed pod grows: memory request and limit rise together, it stays Guaranteed"
 	"requests|RequestsAndLimits: the request of CPU follows its limit"
 	"unlimited|RequestsOnly: the request of a container without limits follows use"
+	"level|pod-budget: the limit in a pod's own spec.resources follows its container's, and returns (1.36)"
 	"decrease|a pod that uses a tenth of its CPU limit gets a lower one; its spec follows"
 	"quota|a ResourceQuota refuses the higher limit: what it allows returns in the cgroup, an Event says so"
 	"hpa|a HorizontalPodAutoscaler on CPU beside it: limits are sized, requests stay"
@@ -203,9 +204,9 @@ PODS="$(template .metadata.name .metadata.uid .status.phase '.status.conditions[
 	'.status.containerStatuses[0].restartCount' \
 	'.status.containerStatuses[0].lastState.terminated.reason' \
 	'.status.conditions[?(@.type=="PodResizePending")].reason' \
-	.status.qosClass '.metadata.annotations.vscaled\.dev/status')"$'\n'
+	.status.qosClass .spec.resources.limits.cpu '.metadata.annotations.vscaled\.dev/status')"$'\n'
 FIELDS=(uid phase ready generation observed cpu memory request_cpu request_memory status_cpu \
-	status_memory restarts ended pending qos status)
+	status_memory restarts ended pending qos level_cpu status)
 
 # namespace_make NAME [OBJECT]...: with an account, and what else
 namespace_make()
@@ -278,7 +279,7 @@ take_pod()
 	for i in "${!FIELDS[@]}"; do
 		pod[$name.${FIELDS[i]}]=${values[i]:-}
 	done
-	for i in cpu memory request_cpu request_memory status_cpu status_memory; do
+	for i in cpu memory request_cpu request_memory status_cpu status_memory level_cpu; do
 		quantity "${pod[$name.$i]}" "${i##*_}"
 		pod[$name.$i]=$REPLY
 	done
@@ -372,7 +373,8 @@ state()
 
 # pod_json NAME ANNOTATIONS RESOURCES COMMAND...: ANNOTATIONS as JSON without braces, RESOURCES as
 # "REQUEST/LIMIT REQUEST/LIMIT" of CPU and memory, - is none. Of the restricted security standard.
-# POD_NS, POD_NODE, POD_APP and POD_OWNER replace namespace, node, label and owners.
+# POD_NS, POD_NODE, POD_APP and POD_OWNER replace namespace, node, label and owners; POD_LEVEL is
+# "resources":{...}, of its own.
 pod_json()
 {
 	local cpu memory command='' word requests limits
@@ -389,7 +391,7 @@ pod_json()
 	"labels":{"app.kubernetes.io/instance":"$ns","app":"${POD_APP:-$1}"},"annotations":{$2},
 	"ownerReferences":${POD_OWNER:-[]}},
 	"spec":{"nodeName":"${POD_NODE:-$node}","serviceAccountName":"e2e","automountServiceAccountToken":false,
-	"terminationGracePeriodSeconds":1,"enableServiceLinks":false,
+	"terminationGracePeriodSeconds":1,"enableServiceLinks":false,${POD_LEVEL:-}
 	"securityContext":{"runAsNonRoot":true,"runAsUser":65534,"runAsGroup":65534,"seccompProfile":{"type":"RuntimeDefault"}},
 	"containers":[{"name":"main","image":"$image","imagePullPolicy":"IfNotPresent","command":[$command],
 	"securityContext":{"allowPrivilegeEscalation":false,"readOnlyRootFilesystem":true,"capabilities":{"drop":["ALL"]}},
@@ -612,6 +614,20 @@ originals()
 {
 	all "is $1.cpu_milli -eq $2" "is $1.memory_mb -eq $3" "is $1.cpu -eq $2" \
 		"is $1.memory -eq $(($3 << 20))"
+}
+
+scenario_level()
+{
+	[ "$minor" -ge 36 ] || { skip "Kubernetes 1.$minor does not resize a pod's own resources"; return 1; }
+	POD_LEVEL='"resources":{"limits":{"cpu":"300m","memory":"128Mi"}},' \
+		wants_cpu level "$ON,\"vscaled.dev/pod-budget\":\"Resize\"" || return
+	expect "it gets the CPU that it wants" 60 is level.got -ge 72 || return
+	expect "the spec has the limit of both" "$(spec_time)" all "is level.cpu -ge 720" \
+		"is level.level_cpu -ge 720" || return
+	unharmed level || return
+	why="container 200m -> ${pod[level.cpu]}m, pod 300m -> ${pod[level.level_cpu]}m"
+	pod_annotate level $MODE- || return
+	expect "the original limits return" 120 all "originals level 200 64" "is level.level_cpu -eq 300"
 }
 
 scenario_optout()

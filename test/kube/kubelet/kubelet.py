@@ -334,8 +334,11 @@ class Kubelet:
                 raise
         self.api.request("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}}, MERGE)
         version = ".".join(str(x) for x in self.options.version)
+        features = ["InPlacePodLevelResourcesVerticalScaling",
+                    "InPlacePodVerticalScalingInitContainers"]
         self.api.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": {
             "capacity": room, "allocatable": room,
+            "declaredFeatures": features if self.options.version >= (1, 36) else [],
             "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady",
                             "lastHeartbeatTime": now, "lastTransitionTime": now}],
             "addresses": [{"type": "InternalIP", "address": self.options.ip}],
