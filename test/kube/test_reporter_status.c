@@ -145,6 +145,27 @@ TEST_RIG(refusal_ends)
 	CHECK(strstr(p->status, "\"refused\"") == NULL);
 }
 
+/* A refusal while a status patch is under way is in the next one, which does not wait. */
+TEST_RIG(refusal_beside_a_patch)
+{
+	struct rig_pod *p = &g->pods[0];
+
+	rig_run(g, S);
+	rig_set_held(g, 0, CPU, 900);
+	rig_run(g, 120 * S);
+	CHECK_EQ(p->resizes, 1);
+	p->mode = "Initial";
+	g->latency = 5 * S;
+	reporter_hurry(p->report);
+	rig_run(g, 2 * S);
+	CHECK(strstr(p->status, "Initial") != NULL && strstr(p->status, "\"refused\"") == NULL);
+	p->condition = "{\"type\":\"PodResizePending\",\"status\":\"True\",\"reason\":"
+		       "\"Infeasible\",\"message\":\"no room\"}";
+	rig_show(g, 0);
+	rig_run(g, 30 * S);
+	CHECK(strstr(p->status, "\"refused\"") != NULL);
+}
+
 #define CONTAINERS 3
 
 /* Each with a limit and a recommendation for both resources. */

@@ -61,7 +61,7 @@ struct pod_report {
 	char *status;         /* the annotation as the server has it; NULL: it has none */
 	char *asked;          /* the value in the request under way; NULL: its removal */
 	uint32_t status_seen; /* checksum of the annotation in the object seen last; 0: none */
-	bool hurry;
+	enum { HURRY_NONE, HURRY_SENT, HURRY_NEW } hurry; /* SENT: before the last write */
 	uint32_t conflicts;
 	usec_t status_at;            /* when it was last sent; 0: never */
 	usec_t status_same;          /* when it was last found to be as it should be; 0: never */
@@ -141,8 +141,9 @@ void reporter_changed(struct pod_report *t)
 
 void reporter_hurry(struct pod_report *t)
 {
+	reporter_changed(t);
 	if (t != NULL)
-		t->hurry = t->dirty = true;
+		t->hurry = HURRY_NEW;
 }
 
 void reporter_forget(struct pod_report *t)
@@ -247,7 +248,7 @@ static void reporter_show_denied(struct pod_report *t, uint32_t changes, const c
 				   : why;
 
 	reporter_set_refusal(t, text);
-	t->hurry = true;
+	t->hurry = HURRY_NEW;
 	if (changes & REPORT_CHANGE_CONTESTED)
 		note_text(t, text);
 }
@@ -403,7 +404,7 @@ static void reporter_changes(struct pod_report *t, const struct reporter_view *v
 		       "sent before kubernetes.refusalTime has passed";
 	if (changes & REPORT_CHANGE_REFUSED) {
 		reporter_set_refusal(t, text);
-		t->hurry = true;
+		t->hurry = HURRY_NEW;
 		note_refused(t, text, now);
 	}
 	if (changes & REPORT_CHANGE_FOREIGN)
@@ -601,7 +602,7 @@ static void on_status(void *arg, const struct kube_answer *a)
 		free(t->status);
 		t->status = STEAL(t->asked);
 		t->status_at = now;
-		t->hurry = false;
+		t->hurry &= HURRY_NEW;
 		t->conflicts = 0;
 		allowed(r, RIGHT_STATUS, now);
 		return;
@@ -625,7 +626,7 @@ static void on_status(void *arg, const struct kube_answer *a)
 	/* This text was refused: the next one is sent after the interval. */
 	t->status_at = now;
 	t->status_refused_until = add_sat(now, r->options.status_interval_usec);
-	t->hurry = false;
+	t->hurry &= HURRY_NEW;
 	t->conflicts = 0;
 }
 
@@ -640,6 +641,7 @@ static int reporter_send_status(struct pod_report *t, char *text, usec_t now)
 	path_of(r->view.pod, "", path);
 	free(t->asked);
 	t->asked = text;
+	t->hurry = t->hurry ? HURRY_SENT : HURRY_NONE;
 	return body ? reporter_send_start(t, &t->patch, &request, on_status, REPORT_ANNOTATION, now)
 		    : -ENOMEM;
 }
@@ -729,7 +731,7 @@ static char *reporter_status_due(struct pod_report *t, usec_t now, bool *ret_due
 		return NULL; /* no memory: another time */
 	if (is_same(text, t->status)) {
 		free(text);
-		t->hurry = false;
+		t->hurry = HURRY_NONE;
 		t->status_same = now;
 		return NULL;
 	}
