@@ -714,7 +714,9 @@ void pod_scan(struct pod *p)
 	int r;
 
 	p->scan = false;
-	if (pod_next(p, NULL) == NULL)
+	/* Its level alone may be on record: an earlier agent has handed its containers back. */
+	if (pod_next(p, NULL) == NULL &&
+	    (p->awaits || p->ending || !persist_has_pod(p->pods->records, p->uid)))
 		return;
 	r = find_path(p);
 	if (r == -ENOENT) {

@@ -506,6 +506,33 @@ TEST(odd_periods)
 		test_odd_period(i % DRIVER_COUNT, periods[i / 8], millis[i / 2 % 4]);
 }
 
+/* The agent ended when the containers had been handed back, and the pod's own limits had not: the
+ * next one does that. */
+TEST_RIG_DRIVERS(level_alone_on_record)
+{
+	struct rig_pod *p = pods_begin(r, driver, "");
+	struct baseline_set *records;
+	char key[96];
+
+	pods_raise_app(r, p);
+	p->mode = NULL;
+	rig_stop(r);
+	CHECK(rig_cpu_milli(r, p->level) >= 1100);
+	rig_put(r, p->container[0].unit, "cpu.max", "20000 100000\n");
+	p->container[0].unit->props.cpu_quota_per_sec_usec = 200 * USEC_PER_MSEC;
+	CHECK_EQ(rig_start(r), 0);
+	records = &r->daemon->records.baselines;
+	for (size_t i = 0; i < p->count; i++) {
+		snprintf(key, sizeof key, "pod:%s/%s", p->uid, p->container[i].name);
+		baseline_remove(records, baseline_find(records, key));
+	}
+	CHECK_EQ(records->count, 1);
+	rig_pod_run(r, p, 20, pods_burn_20);
+	pods_check_originals(r, p);
+	CHECK_EQ(records->count, 0);
+	CHECK_EQ(r->daemon->pods.count, 0);
+}
+
 TEST(with_parameters)
 {
 	for (int i = 0; i < 8; i++)
