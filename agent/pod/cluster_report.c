@@ -329,6 +329,22 @@ static bool holds_any_sent(const struct pod *p)
 	return p->backs != 0;
 }
 
+/* What its init containers need, each beside the sidecars before it. */
+static uint64_t needed_at_start(const struct pod *p, enum resource r)
+{
+	uint64_t beside = 0, most = 0;
+
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct kube_container *c = &p->spec->containers[i];
+
+		if (c->kind == CONTAINER_SIDECAR)
+			beside = add_sat(beside, c->spec.limit[r]);
+		else if (c->kind == CONTAINER_INIT && c->spec.limit[r] != LIMIT_MAX)
+			most = MAX(most, add_sat(beside, c->spec.limit[r]));
+	}
+	return most;
+}
+
 static void fill_level(const struct pod *p, struct report_level *ret)
 {
 	uint64_t stands = ret->spec.limit[RESOURCE_MEMORY];
@@ -336,18 +352,8 @@ static void fill_level(const struct pod *p, struct report_level *ret)
 	ret->follows = p->follows;
 	ret->backs = p->backs;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
-		uint64_t beside = 0;
-
 		ret->original[r] = pod_level_original(p, r) ?: ret->original[r];
-		for (size_t i = 0; i < p->spec->container_count; i++) {
-			const struct kube_container *c = &p->spec->containers[i];
-
-			if (c->kind == CONTAINER_SIDECAR)
-				beside = add_sat(beside, c->spec.limit[r]);
-			else if (c->kind == CONTAINER_INIT && c->spec.limit[r] != LIMIT_MAX)
-				ret->least[r] =
-					MAX(ret->least[r], add_sat(beside, c->spec.limit[r]));
-		}
+		ret->least[r] = MAX(ret->least[r], needed_at_start(p, r));
 	}
 	/* Its cgroup is lowered first, as far as use allows. Once that has its original, the
 	 * kubelet may still write what the spec has. */
