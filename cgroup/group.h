@@ -56,7 +56,6 @@ struct cg {
 	uint64_t scanned_id;        /* of the inner level at the last check; 0: none */
 	struct cg_throttle seen[2]; /* of the scope, of the second level */
 	struct cg_throttle sum;
-	struct cg_throttle own, pod, added; /* seen of both as one, of its pod; by the pod alone */
 };
 
 /* Opens a folder below dir, which is no symbolic link. */

@@ -119,26 +119,6 @@ static void merge_throttle(struct cg *c, const struct usage *inner, struct usage
 	u->throttled_usec = c->sum.throttled_usec;
 }
 
-bool cg_levels_add_pod(struct cg *c, const struct usage *pod, bool count, struct usage *u)
-{
-	struct cg_throttle a = {0}, b = {0};
-	uint64_t alone;
-
-	if (pod->have & USAGE_THROTTLE) {
-		a = since_last(&c->own, u);
-		b = since_last(&c->pod, pod);
-	}
-	alone = b.nr_throttled - MIN(b.nr_throttled, a.nr_throttled);
-	if (count && alone > 0) {
-		c->added.nr_throttled += MIN(alone, a.nr_periods);
-		c->added.throttled_usec +=
-			b.throttled_usec - MIN(b.throttled_usec, a.throttled_usec);
-	}
-	u->nr_throttled += c->added.nr_throttled;
-	u->throttled_usec += c->added.throttled_usec;
-	return alone > 0;
-}
-
 /* Does a leave less CPU than b? */
 static bool is_tighter(const struct limits *a, const struct limits *b)
 {

@@ -17,8 +17,7 @@
  * do, the inner level gets the value. A raise leaves alone a scope that holds more (PID 1's
  * headroom).
  *  - With equal quotas either level may throttle, depending on whose period began first: of each
- * two reads the larger increase of the two levels is added up, and so with the pod's level (which
- * has a container's quota where there is one). All other counters are hierarchical.
+ * two reads the larger increase of the two levels is added up. All other counters are hierarchical.
  *
  * Only a scope with the name of a container has a second level, and only a folder with `cpu.max` or
  * `memory.max` is one: crun enables the controllers late, and any process with a writable cgroup
@@ -53,7 +52,3 @@ uint64_t cg_inner_id(const struct cg *c);
 
 /* Adds what was read of the inner level (bits of CG_LEVEL_USAGE) to what was read of the scope. */
 void cg_levels_merge(struct cg *c, const struct usage *inner, struct usage *u);
-
-/* True: since its pod was last read, the pod was throttled in periods in which it was not; with
- * count they are added, to what is read of it from now on. pod: {0}: not read this time. */
-bool cg_levels_add_pod(struct cg *c, const struct usage *pod, bool count, struct usage *u);

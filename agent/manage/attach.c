@@ -114,7 +114,7 @@ static void count_end(struct managed *m)
 
 	if (m->kind != UNIT_KIND_CONTAINER)
 		return;
-	if (reader_read(m, TOTAL_USAGE, TOTAL_USAGE, &u) == 0)
+	if (cg_read(m->cgroup.cg, TOTAL_USAGE, &u) == 0)
 		u.limits = last->limits;
 	else
 		u = *last;

@@ -201,5 +201,4 @@ struct managed_sweep {
 	enum blocked_reason blocked[RESOURCE_COUNT]; /* as of the last review */
 	uint32_t brakes_ended;                       /* reported */
 	uint64_t oom_kills;                          /* reported */
-	usec_t pod_throttled_at; /* its pod was throttled and it was not; 0: never */
 };

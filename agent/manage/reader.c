@@ -6,7 +6,6 @@
 #include "agent/journal/event.h"
 #include "agent/manage/managed.h"
 #include "agent/manage/messages.h"
-#include "agent/manage/pod_table.h"
 #include "cgroup/levels.h"
 #include <dirent.h>
 #include <errno.h>
@@ -91,25 +90,13 @@ static struct managed *owner(const struct unit_table *t, uint32_t slot)
 	return NULL;
 }
 
-/* Its use is all of the pod's, which has only one container then. */
-static bool has_pods_quota(const struct managed *m)
-{
-	return limit_amount(&m->control.kernel, RESOURCE_CPU) ==
-	       limit_amount(&m->pod->level->control.kernel, RESOURCE_CPU);
-}
-
 static void on_throttled(void *ctx, uint32_t slot, usec_t period_end)
 {
 	struct unit_table *t = ctx;
 	struct managed *m = owner(t, slot);
 
-	if (m != NULL && m->kind == UNIT_KIND_POD) {
-		POD_FOREACH (c, m->pod)
-			if (has_pods_quota(c))
-				t->on_throttled(c, period_end);
-	} else if (m != NULL) {
+	if (m != NULL)
 		t->on_throttled(m, period_end);
-	}
 }
 
 static int on_throttles(sd_event_source *, int, uint32_t, void *userdata)
@@ -182,7 +169,7 @@ void reader_attach(struct managed *m)
 	uint64_t inner = cg_inner_id(m->cgroup.cg);
 
 	m->cgroup.slots = (struct cg_scan_slots){READER_NO_SLOT, READER_NO_SLOT};
-	/* A pod level has no laws: report_pod(). */
+	/* A pod level has no laws, so nothing is read of it on a clock. */
 	if (r->scan == NULL || m->kind == UNIT_KIND_POD)
 		return;
 	m->cgroup.slots.own = slot_for(r->scan, cg_id(m->cgroup.cg));
@@ -213,8 +200,6 @@ void reader_arm(struct managed *m)
 		return;
 	cg_scan_arm(r->scan, m->cgroup.slots.own);
 	cg_scan_arm(r->scan, m->cgroup.slots.inner);
-	if (m->pod != NULL && m->pod->level != NULL)
-		cg_scan_arm(r->scan, m->pod->level->cgroup.slots.own);
 }
 
 void reader_begin(struct reader *r, enum reader_clock clock)
@@ -222,9 +207,9 @@ void reader_begin(struct reader *r, enum reader_clock clock)
 	uint32_t want = clock == READER_SAMPLE ? SAMPLE_PASS : REFLEX_PASS;
 	int error;
 
-	r->clock = clock;
 	if (r->scan == NULL)
 		return;
+	r->clock = clock;
 	if (clock == READER_REFLEX) {
 		if (r->stat_reads * STAT_SHARE > r->units->count)
 			want |= USAGE_MEM_STAT;
@@ -258,70 +243,16 @@ static bool pressure_stale(const struct managed *m)
 	       u.cpu_usage_usec != m->control.sample.cpu_usage_usec;
 }
 
-/* For so long after its pod alone was throttled it is read each time, else with the samples: most
- * pods have the quota of a container, and are throttled with it. */
-#define POD_WATCH_USEC (10 * USEC_PER_SEC)
-
-static bool pod_watched(const struct managed *m)
-{
-	usec_t at = m->sweep.pod_throttled_at;
-
-	return at != 0 && m->wake->now - at < POD_WATCH_USEC;
-}
-
-/* All that its pod had of a period may be what it used: one lies in three readings at most. */
-static bool pod_may_throttle(const struct managed *m, const struct usage *u)
-{
-	const struct cpu_mark *last = &m->control.cpu.evidence.read;
-	const struct limits *k = &m->control.kernel;
-
-	if ((m->table->reader->clock == READER_REFLEX && !pod_watched(m)) || m->pod == NULL ||
-	    m->pod->level == NULL || m->pod->level->cgroup.cg == NULL ||
-	    m->pod->spec->level_limit[RESOURCE_CPU] != 0 || k->cpu_quota_usec == LIMIT_MAX)
-		return false;
-	return last->at == 0 || (u->cpu_usage_usec - last->used_usec) * 4 >=
-					mul_div(k->cpu_quota_usec, m->wake->now - last->at,
-						MAX(k->cpu_period_usec, 1u));
-}
-
-/* While it is watched its throttling is reported, too. */
-static void report_pod(const struct managed *m)
-{
-	const struct reader *r = m->table->reader;
-	struct managed *level = m->pod != NULL ? m->pod->level : NULL;
-	bool wanted = pod_watched(m) && r->throttles != NULL;
-
-	if (level == NULL || level->cgroup.cg == NULL || !has_pods_quota(m) ||
-	    wanted == (level->cgroup.slots.own != READER_NO_SLOT))
-		return;
-	if (wanted)
-		level->cgroup.slots.own = slot_for(r->scan, cg_id(level->cgroup.cg));
-	else
-		reader_detach(level);
-}
-
 int reader_read(struct managed *m, uint32_t want, uint32_t by_text, struct usage *ret)
 {
 	struct reader *r = m->table->reader;
-	struct usage pod = {0};
-	int e;
 
-	if (!r->passed || m->cgroup.slots.own == READER_NO_SLOT) {
-		e = cg_read(m->cgroup.cg, want, ret);
-	} else {
-		r->stat_reads += r->clock == READER_REFLEX && (want & USAGE_MEM_STAT);
-		if ((want & USAGE_PSI_MEM) && pressure_stale(m))
-			by_text |= USAGE_PSI_MEM;
-		e = cg_scan_read(r->scan, m->cgroup.slots, m->cgroup.cg, want, by_text, ret);
-	}
-	if (e < 0 || !(ret->have & USAGE_THROTTLE))
-		return e;
-	if (pod_may_throttle(m, ret))
-		(void)cg_read(m->pod->level->cgroup.cg, USAGE_THROTTLE, &pod);
-	if (cg_levels_add_pod(m->cgroup.cg, &pod, pod_watched(m), ret))
-		m->sweep.pod_throttled_at = m->wake->now;
-	report_pod(m);
-	return 0;
+	if (!r->passed || m->cgroup.slots.own == READER_NO_SLOT)
+		return cg_read(m->cgroup.cg, want, ret);
+	r->stat_reads += r->clock == READER_REFLEX && (want & USAGE_MEM_STAT);
+	if ((want & USAGE_PSI_MEM) && pressure_stale(m))
+		by_text |= USAGE_PSI_MEM;
+	return cg_scan_read(r->scan, m->cgroup.slots, m->cgroup.cg, want, by_text, ret);
 }
 
 /* --- inotify --- */

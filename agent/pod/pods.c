@@ -239,8 +239,6 @@ static void pod_drop(struct pod *p, bool for_good)
 			above_forget(&p->pods->units->memory->above, m->cgroup.path);
 		if (for_good)
 			persist_forget(m);
-		if (m == p->level)
-			p->level = NULL;
 		managed_remove(m);
 	}
 	reporter_forget(p->report);

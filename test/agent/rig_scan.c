@@ -16,7 +16,7 @@ struct cg_scan {
 	struct scan_record record[SLOTS];
 	uint64_t pass;
 	uint32_t slots, offers, want;
-	int throttles_fd;
+	int throttles_fd; /* never readable: a test calls what would be called */
 };
 
 void rig_scan_reset(struct rig *r)
@@ -83,22 +83,8 @@ void cg_scan_arm(struct cg_scan *s, uint32_t slot)
 	rig_scan.armed += slot < s->slots;
 }
 
-void cg_scan_take_throttles(struct cg_scan *s, cg_throttled_fn *throttled, void *ctx)
+void cg_scan_take_throttles(struct cg_scan *, cg_throttled_fn *, void *)
 {
-	eventfd_t unused;
-
-	eventfd_read(s->throttles_fd, &unused);
-	for (uint32_t slot = 0; slot < s->slots; slot++)
-		if (s->id[slot] != 0 && s->id[slot] == rig_scan.throttled)
-			throttled(ctx, slot, 0);
-}
-
-void rig_scan_throttle(uint64_t id)
-{
-	rig_scan.throttled = id;
-	eventfd_write(cg_scan_throttles_fd(rig_scan.rig->daemon->reader.scan), 1);
-	while (sd_event_run(rig_scan.rig->daemon->wake.event, 0) > 0)
-		;
 }
 
 uint32_t cg_scan_offers(const struct cg_scan *s)

@@ -14,12 +14,9 @@ struct rig_scan {
 	int pass_error; /* nor run */
 	uint32_t slots; /* fewer than asked for; 0: as many */
 	unsigned opened, passes, reads, stat_passes;
-	size_t added;       /* now */
-	unsigned armed;     /* times that a report was asked for */
-	uint64_t throttled; /* the cgroup that was, by its id */
+	size_t added;   /* now */
+	unsigned armed; /* times that a report was asked for */
 };
 extern struct rig_scan rig_scan;
 
 void rig_scan_reset(struct rig *r);
-/* It is throttled: reported, if it has a slot. */
-void rig_scan_throttle(uint64_t id);

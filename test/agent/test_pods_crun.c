@@ -178,63 +178,6 @@ static void test_shrinks(bool both)
 	check_scope(&r, p, rig_cpu_milli(&r, inner), inner->anon_bytes);
 }
 
-/* --- the pod's level --- */
-
-/* The quotas are equal, and the pod's period began first: it alone is throttled. */
-static void burn_pod(struct rig *r)
-{
-	struct rig_pod *p = &r->pod[0];
-	uint64_t milli = rig_cpu_milli(r, p->level);
-
-	rig_burn(r, p->container[0].unit, MIN(milli, rig_cpu_milli(r, p->container[0].unit)));
-	rig_burn(r, p->level, 800);
-}
-
-/* Another container of the pod uses its quota. */
-static void burn_pod_by_other(struct rig *r)
-{
-	rig_burn(r, r->pod[0].container[0].unit, 5);
-	rig_burn(r, r->pod[0].level, 800);
-}
-
-static void test_pod_level(void)
-{
-	OWN(rig_close) struct rig r;
-	struct managed *level;
-	struct rig_pod *p;
-	uint64_t milli;
-
-	rig_open(&r, "");
-	r.reader = by_bpf ? "bpf" : "text";
-	rig_write_config(&r, "");
-	rig_scan_reset(&r);
-	p = rig_pod_add(&r, DRIVER_SYSTEMD, "web-0");
-	rig_container_add(&r, p, "app", 200, 64 * MIB);
-	p->mode = "Auto";
-	CHECK_EQ(rig_start(&r), 0);
-	rig_pod_run(&r, p, 12, burn_pod_by_other);
-	CHECK_EQ(rig_cpu_milli(&r, p->container[0].unit), 200);
-	level = pods_of(&r, "default/web-0/app")->pod->level;
-	CHECK_EQ(level->cgroup.slots.own, READER_NO_SLOT);
-	/* Reported, once it was found to be throttled alone. */
-	rig_run(&r, 1, burn_pod);
-	CHECK_EQ(level->cgroup.slots.own == READER_NO_SLOT, !by_bpf);
-	milli = rig_cpu_milli(&r, p->container[0].unit);
-	if (by_bpf) {
-		p->container[0].unit->usage_usec += milli * USEC_PER_MSEC / 10;
-		rig_scan_throttle(cg_id(level->cgroup.cg));
-		CHECK(rig_cpu_milli(&r, p->container[0].unit) > milli);
-		CHECK_EQ(rig_cpu_milli(&r, p->level), rig_cpu_milli(&r, p->container[0].unit));
-		CHECK_EQ(r.daemon->tally.throttle_events, 1);
-	}
-	rig_run(&r, 12, burn_pod_by_other);
-	CHECK_EQ(level->cgroup.slots.own, READER_NO_SLOT);
-	rig_run(&r, 10, burn_pod);
-	CHECK(rig_cpu_milli(&r, p->container[0].unit) >= 800);
-	CHECK(rig_cpu_milli(&r, p->container[0].unit) <= 1600);
-	CHECK_EQ(rig_cpu_milli(&r, p->level), rig_cpu_milli(&r, p->container[0].unit));
-}
-
 /* --- external writes --- */
 
 /* An external write to one level, not of the runtime's recorded value: put back at once. */
@@ -444,14 +387,6 @@ TEST_RIG(late_unwatched)
 	rig_run(r, 15, burn_800);
 	CHECK(cg_inner_id(m->cgroup.cg) != 0);
 	CHECK(rig_cpu_milli(r, inner) >= 800);
-}
-
-TEST(pod_level_by_both_readers)
-{
-	by_bpf = false;
-	test_pod_level();
-	by_bpf = true;
-	test_pod_level();
 }
 
 TEST(with_parameters)
