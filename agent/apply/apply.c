@@ -116,7 +116,6 @@ void plan_apply(struct unit_table *t, struct plan *p)
 	for (size_t i = 0; i < p->count; i++)
 		plan_step(t, &p->steps[i]);
 	lower_levels(t);
-	recorder_settle(t);
 	message_steps(t);
 }
 
@@ -140,7 +139,6 @@ void unit_brake_off(struct managed *m)
 
 	if (m->cgroup.cg != NULL && control_brake_off(&m->control, &off))
 		step_apply(m, &off, &x);
-	recorder_settle(m->table);
 	message_steps(m->table);
 }
 

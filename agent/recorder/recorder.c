@@ -10,21 +10,14 @@
 /* Watched for so long after the last thing of interest. */
 #define QUIET_USEC USEC_PER_MIN
 
-/* A raise: its decision, then its steps: of the pod, the container, and memory.high. */
-#define CALLS 4
-
-/* One that decided something, with copies of what it was given. */
-struct call {
+/* A call under way; one that decided something then waits until the first step of its unit is
+ * written, with copies of what it was given. */
+struct flight_recorder {
 	struct flight_call made;
 	struct control before; /* it; what it points to is: */
 	double weight[RESOURCE_COUNT][HISTOGRAM_BUCKETS];
-	struct usage seen; /* after it */
-	struct flight_line line;
-};
-
-struct flight_recorder {
-	struct call calls[CALLS]; /* that wait for the writes, then the call under way */
-	size_t waiting;
+	struct usage seen;       /* after it */
+	struct flight_line line; /* name NULL: none waits */
 	struct flight_log log;
 	int error; /* the last one that was reported */
 };
@@ -54,7 +47,7 @@ void recorder_stop(struct unit_table *t)
 {
 	if (t->recorder == NULL)
 		return;
-	assert(t->recorder->waiting == 0);
+	assert(t->recorder->line.name == NULL);
 	/* Once it is abandoned, the folder is another process's. */
 	if (!t->records->abandoned)
 		flight_log_flush(&t->recorder->log);
@@ -62,15 +55,11 @@ void recorder_stop(struct unit_table *t)
 	t->recorder = NULL;
 }
 
-void recorder_settle(struct unit_table *t)
+static void add_waiting(struct flight_recorder *r, const struct control_context *x)
 {
-	struct flight_recorder *r = t->recorder;
-
-	if (r == NULL)
-		return;
-	for (size_t i = 0; i < r->waiting; i++)
-		flight_log_add(&r->log, &t->config->tuning, t->host->cpu_milli, &r->calls[i].line);
-	r->waiting = 0;
+	if (r->line.name != NULL)
+		flight_log_add(&r->log, x->tuning, x->node_milli, &r->line);
+	r->line.name = NULL;
 }
 
 static struct flight_line line_of(struct managed *m, enum flight_kind kind,
@@ -84,14 +73,6 @@ static struct flight_line line_of(struct managed *m, enum flight_kind kind,
 		.now_real = x->now_real,
 		.seen = &m->control.last,
 	};
-}
-
-static void add_sample(struct managed *m, const struct control_context *x)
-{
-	const struct flight_line line = line_of(m, FLIGHT_SAMPLE, x);
-
-	recorder_settle(m->table);
-	flight_log_add(&m->table->recorder->log, x->tuning, x->node_milli, &line);
 }
 
 static bool is_interesting(const struct managed *m, const struct usage *u)
@@ -119,14 +100,14 @@ static double *keep_weights(double *ret, const struct histogram *h)
 }
 
 /* Before a call, so that it can be made again. */
-static void keep(struct call *call, const struct control *c)
+static void keep(struct flight_recorder *r, const struct control *c)
 {
-	struct history *h = &call->before.history;
+	struct history *h = &r->before.history;
 
-	call->before = *c;
-	h->cpu.weight = keep_weights(call->weight[RESOURCE_CPU], &h->cpu);
-	h->memory.weight = keep_weights(call->weight[RESOURCE_MEMORY], &h->memory);
-	call->made.tape = (struct ledger_tape){0};
+	r->before = *c;
+	h->cpu.weight = keep_weights(r->weight[RESOURCE_CPU], &h->cpu);
+	h->memory.weight = keep_weights(r->weight[RESOURCE_MEMORY], &h->memory);
+	r->made.tape = (struct ledger_tape){0};
 }
 
 /* first: the first step that it decided. */
@@ -134,9 +115,9 @@ static void add_call(struct managed *m, const struct flight_input *in, size_t fi
 		     const struct control_context *x)
 {
 	struct flight_recorder *r = m->table->recorder;
-	struct call *call = &r->calls[r->waiting++];
-	struct flight_call *made = &call->made;
 	size_t count = x->plan->count - first;
+	struct flight_call alone = {0}, *made = count > 0 ? &r->made : &alone;
+	struct flight_line line = line_of(m, in->kind, x);
 
 	made->now = x->now;
 	made->now_real = x->now_real;
@@ -150,11 +131,15 @@ static void add_call(struct managed *m, const struct flight_input *in, size_t fi
 	for (size_t i = 0; i < made->decided_count; i++)
 		made->decided[i] = x->plan->steps[first + i];
 	kept &= count > 0 && count == made->decided_count && !made->tape.spoiled;
-	call->seen = m->control.last;
-	call->line = line_of(m, in->kind, x);
-	call->line.seen = &call->seen;
-	call->line.call = made;
-	call->line.before = kept ? &call->before : NULL;
+	line.call = made;
+	if (count == 0) {
+		flight_log_add(&r->log, x->tuning, x->node_milli, &line);
+		return;
+	}
+	r->seen = m->control.last;
+	r->line = line;
+	r->line.seen = &r->seen;
+	r->line.before = kept ? &r->before : NULL;
 }
 
 void recorded_call(struct managed *m, const struct flight_input *in,
@@ -162,31 +147,37 @@ void recorded_call(struct managed *m, const struct flight_input *in,
 {
 	struct flight_recorder *r = m->table->recorder;
 	struct control_context with_tape = *x;
+	struct flight_line sample;
 	size_t first = x->plan->count;
+	/* It decides nothing, and is raised before its container, whose call may wait. */
+	bool level = m->kind == UNIT_KIND_POD;
 	bool kept;
 
 	if (r == NULL) {
 		flight_make(&m->control, in, x);
 		return;
 	}
+	if (!level)
+		add_waiting(r, x);
 	if (is_interesting(m, in->usage))
 		m->recording.interesting = x->now;
 	/* Of observations and passes there are too many. */
-	kept = (in->kind != FLIGHT_OBSERVE && in->kind != FLIGHT_REFLEX) || is_watched(m, x);
-	if (r->waiting == CALLS)
-		recorder_settle(m->table);
+	kept = !level &&
+	       ((in->kind != FLIGHT_OBSERVE && in->kind != FLIGHT_REFLEX) || is_watched(m, x));
 	if (kept) {
-		keep(&r->calls[r->waiting], &m->control);
-		with_tape.tape = &r->calls[r->waiting].made.tape;
+		keep(r, &m->control);
+		with_tape.tape = &r->made.tape;
 	}
 	flight_make(&m->control, in, &with_tape);
 	if (x->plan->count > first)
 		m->recording.interesting = x->now;
-	if (x->plan->count > first || in->kind == FLIGHT_APPLIED)
+	if (x->plan->count > first || in->kind == FLIGHT_APPLIED) {
 		add_call(m, in, first, kept, x);
-	else if (in->kind == (is_watched(m, x) ? FLIGHT_OBSERVE : FLIGHT_REVIEW) &&
-		 m->cgroup.cg != NULL)
-		add_sample(m, x);
+	} else if (in->kind == (is_watched(m, x) ? FLIGHT_OBSERVE : FLIGHT_REVIEW) &&
+		   m->cgroup.cg != NULL) {
+		sample = line_of(m, FLIGHT_SAMPLE, x);
+		flight_log_add(&r->log, x->tuning, x->node_milli, &sample);
+	}
 }
 
 void recorder_flush(struct unit_table *t)

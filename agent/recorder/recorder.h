@@ -20,13 +20,10 @@ struct unit_table;
 void recorder_start(struct unit_table *t);
 void recorder_stop(struct unit_table *t);
 
-/* Makes a call of the laws of m. */
+/* Makes a call of the laws of m. If it decides steps its text waits for the next call of a unit
+ * with laws, which comes in the same wake-up: at the latest when the first of them is written. */
 void recorded_call(struct managed *m, const struct flight_input *in,
 		   const struct control_context *x);
-
-/* Once the limits are written, which do not wait for the text of what was decided. The units of
- * these calls are still there. */
-void recorder_settle(struct unit_table *t);
 
 /* Has written what was recorded since. For every sample. */
 void recorder_flush(struct unit_table *t);

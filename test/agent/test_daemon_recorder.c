@@ -13,13 +13,15 @@
 
 static char *out_text, *err_text;
 static struct rig r;
-/* Of step_burst(): raises written, and calls recorded since the last turn. */
+/* Of step_burst(): the unit that grows; raises written, and decisions recorded since the last turn.
+ */
+static struct rig_unit *growing;
 static unsigned raises, lines;
 
 static void step_burst(struct rig *rig)
 {
 	lines = 0;
-	rig_grow(rig, &rig->unit[0], 3 * MIB);
+	rig_grow(rig, growing, 3 * MIB);
 }
 
 int __real_cg_write(struct cg *c, const struct change *ch);
@@ -41,7 +43,7 @@ int __wrap_cg_write(struct cg *c, const struct change *ch)
 void __wrap_flight_log_add(struct flight_log *l, const struct tuning *tuning, uint64_t cpu_milli,
 			   const struct flight_line *line)
 {
-	lines += line->call != NULL;
+	lines += line->call != NULL && line->call->decided_count > 0;
 	__real_flight_log_add(l, tuning, cpu_milli, line);
 }
 
@@ -214,7 +216,8 @@ TEST(surprise)
 	rig_close(&r);
 	CHECK(r.replayed > 10);
 	rig_open(&r, "units:\n  - match: '*.service'\n");
-	rig_add(&r, "burst.service", 100, 64 * MIB)->anon_bytes = 2 * MIB;
+	growing = rig_add(&r, "burst.service", 100, 64 * MIB);
+	growing->anon_bytes = 2 * MIB;
 	CHECK_EQ(rig_start(&r), 0);
 	rig_reflex(&r, 50, NULL);
 	raises = 0;
@@ -225,6 +228,29 @@ TEST(surprise)
 	CHECK(strstr(out_text, "memory 20 MiB  memory.max 64 MiB -> ") != NULL);
 	CHECK_EQ(run("record replay burst.service -o json"), CTL_OK);
 	CHECK(strstr(out_text, "\"differ\":\t0") != NULL);
+}
+
+/* The same below a pod's limit, which is raised before the container's. */
+TEST(surprise_in_pod)
+{
+	struct rig_pod *p;
+
+	rig_close(&r);
+	rig_open(&r, "");
+	p = rig_pod_add(&r, DRIVER_CGROUPFS, "web");
+	p->mode = "Auto";
+	growing = rig_container_add(&r, p, "app", 100, 64 * MIB)->unit;
+	growing->anon_bytes = 2 * MIB;
+	rig_pod_realise(&r, p);
+	CHECK_EQ(rig_start(&r), 0);
+	rig_pod_run(&r, p, 5, NULL);
+	raises = 0;
+	rig_reflex(&r, 30, step_burst);
+	CHECK(raises > 1);
+	CHECK(rig_bytes(&r, p->level, "memory.max") > 64 * MIB);
+	rig_stop(&r);
+	CHECK_EQ(run("record dump default/web"), CTL_OK);
+	CHECK(strstr(out_text, "applied    memory.max 64 MiB -> ") != NULL);
 }
 
 /* The folder is made anew: so is the recording, with the names of all. */
