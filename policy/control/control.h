@@ -75,15 +75,15 @@ struct control_resource {
 	bool request_up; /* the request is above the spec's */
 	enum blocked_reason blocked;
 	uint64_t original;
-	uint64_t limit;     /* the held limit */
-	uint64_t candidate; /* what history and use ask for, before the bounds */
-	uint64_t bounded;   /* after them */
-	struct bound_trace trace;
-	usec_t next_at;          /* when it may change next; 0: unknown */
-	usec_t pressed_at;       /* last time it asked for more than the ceiling */
-	usec_t planned_at;       /* a step of this wake-up is planned: no second one */
-	usec_t request_since;    /* the request is apart from the spec's since; 0: it is not */
-	struct decision pending; /* of the step in the plan */
+	uint64_t limit;           /* the held limit */
+	uint64_t candidate;       /* what history and use ask for, before the bounds */
+	uint64_t bounded;         /* after them */
+	struct bound_trace trace; /* from the one to the other */
+	usec_t next_at;           /* when it may change next; 0: unknown */
+	usec_t pressed_at;        /* last time it asked for more than the ceiling */
+	usec_t planned_at;        /* a step of this wake-up is planned: no second one */
+	usec_t request_since;     /* the request is apart from the spec's since; 0: it is not */
+	struct decision pending;  /* of the step in the plan */
 	struct decision last;
 	struct control_counters counters;
 };

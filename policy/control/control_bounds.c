@@ -122,7 +122,7 @@ static void fill_growth(const struct control *c, enum resource r, struct bounds 
 
 /* Only memory needs a grant; contention for CPU is left to weights. */
 uint64_t control_bound(struct control *c, const struct control_context *x, enum resource r,
-		       uint64_t desired)
+		       uint64_t desired, struct bound_trace *trace)
 {
 	struct bounds b;
 
@@ -131,7 +131,7 @@ uint64_t control_bound(struct control *c, const struct control_context *x, enum 
 	if (r == RESOURCE_MEMORY && x->ledger != NULL)
 		b.value[BOUND_LEDGER] = control_taped(
 			x, ledger_most(x->ledger, c->target, bounds_apply(&b, desired, NULL)));
-	return bounds_apply(&b, desired, &c->resource[r].trace);
+	return bounds_apply(&b, desired, trace);
 }
 
 uint64_t control_bound_raise(struct control *c, const struct control_context *x, uint64_t desired,
@@ -144,7 +144,7 @@ uint64_t control_bound_raise(struct control *c, const struct control_context *x,
 	if (x->ledger != NULL)
 		b.value[BOUND_LEDGER] =
 			control_grant(c, x, bounds_apply(&b, desired, NULL), reason);
-	return bounds_apply(&b, desired, &c->resource[RESOURCE_MEMORY].trace);
+	return bounds_apply(&b, desired, NULL);
 }
 
 uint64_t control_bound_back(struct control *c, const struct control_context *x, enum resource r,
@@ -154,7 +154,7 @@ uint64_t control_bound_back(struct control *c, const struct control_context *x, 
 
 	fill_bounds(c, x->tuning, r, x->node_milli, &b);
 	b.value[BOUND_REFUSED] = 0;
-	return bounds_apply(&b, desired, &c->resource[r].trace);
+	return bounds_apply(&b, desired, NULL);
 }
 
 uint64_t control_ceiling(const struct control *c, const struct tuning *t, enum resource r,

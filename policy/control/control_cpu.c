@@ -31,7 +31,7 @@ static void undo_trial(struct control *c, const struct control_context *x, uint6
 {
 	uint64_t back = cpu_trial_undo(&c->cpu, x->now_real);
 
-	control_plan_cpu(c, x, control_bound(c, x, RESOURCE_CPU, MAX(back, desired)),
+	control_plan_cpu(c, x, control_bound(c, x, RESOURCE_CPU, MAX(back, desired), NULL),
 			 REASON_SHRINK_UNDONE);
 	c->cpu.last_raise = x->now;
 }
@@ -44,7 +44,7 @@ static void raise_by_reflex(struct control *c, const struct control_context *x, 
 
 	if (desired <= limit)
 		return; /* use has not proven enough yet */
-	to = control_bound(c, x, RESOURCE_CPU, desired);
+	to = control_bound(c, x, RESOURCE_CPU, desired, NULL);
 	cpu_shrink_mark_harmful(&x->tuning->cpu, &c->cpu, limit, x->now, x->now_real);
 	if (to <= limit) {
 		control_press_ceiling(res, x->now);
@@ -63,7 +63,7 @@ static bool give_back(struct control *c, const struct control_context *x)
 
 	if (most == LIMIT_MAX || limit <= most)
 		return false;
-	to = control_bound(c, x, RESOURCE_CPU, limit);
+	to = control_bound(c, x, RESOURCE_CPU, limit, NULL);
 	if (to >= limit)
 		return false;
 	c->cpu.trial = (struct cpu_trial){0};
@@ -252,7 +252,7 @@ static uint64_t keep_core(struct control *c, const struct control_context *x, ui
 
 	if (whole_core_matters(&c->pod.heap))
 		kept = whole_core_keep(limit, to, c->cpu.crossed_at, x->now);
-	return kept != to ? control_bound(c, x, RESOURCE_CPU, kept) : to;
+	return kept != to ? control_bound(c, x, RESOURCE_CPU, kept, NULL) : to;
 }
 
 /* When the demand of single periods has been watched for long enough for a lower limit. */
@@ -297,7 +297,7 @@ static void control_cpu_shrink(struct control *c, const struct control_context *
 	res->blocked = cpu_shrink_next(x->tuning, &c->cpu, &in, &to, &res->next_at);
 	if (res->blocked != BLOCKED_NONE)
 		return;
-	to = control_bound(c, x, RESOURCE_CPU, to);
+	to = control_bound(c, x, RESOURCE_CPU, to, NULL);
 	kept = keep_core(c, x, to);
 	/* What a whole core leaves of the step may be too little. */
 	if (to >= res->limit || (kept > to && kept > least_step)) {
@@ -345,7 +345,7 @@ void control_review_cpu(struct control *c, const struct control_context *x)
 	if (!res->managed)
 		return;
 	res->candidate = control_cpu_candidate(c, x);
-	res->bounded = control_bound(c, x, RESOURCE_CPU, res->candidate);
+	res->bounded = control_bound(c, x, RESOURCE_CPU, res->candidate, &res->trace);
 	if (res->blocked != BLOCKED_NONE || res->planned_at == x->now || control_boost_holds(c, x))
 		return;
 	if (initial && c->initial_done) {

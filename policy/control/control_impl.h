@@ -11,9 +11,9 @@
 enum blocked_reason control_blocked(const struct control *c, enum resource r);
 /* Why what is held stays, but for memory that use would fill; BLOCKED_NONE: it does not. */
 enum blocked_reason control_frozen(const struct control *c, enum resource r);
-/* Applies the bounds of the resource to a desired limit and stores the trace in the resource. */
+/* Applies the bounds of the resource to a desired limit. trace may be NULL. */
 uint64_t control_bound(struct control *c, const struct control_context *x, enum resource r,
-		       uint64_t desired);
+		       uint64_t desired, struct bound_trace *trace);
 /* The same for a raise of memory that is about to be planned: the ledger grants it, and keeps the
  * desired limit as denied when it grants less. */
 uint64_t control_bound_raise(struct control *c, const struct control_context *x, uint64_t desired,

@@ -475,7 +475,7 @@ static void drop_trial(struct control *c, const struct control_context *x)
 void control_put_back(struct control *c, enum resource r, uint64_t to, enum reason reason,
 		      const struct control_context *x)
 {
-	uint64_t most = MIN(control_bound(c, x, r, to), to);
+	uint64_t most = MIN(control_bound(c, x, r, to, NULL), to);
 
 	if (control_blocked(c, r) != BLOCKED_NONE || most <= limit_amount(&c->kernel, r))
 		return;
@@ -845,7 +845,7 @@ void control_review_mem(struct control *c, const struct control_context *x)
 		return;
 	}
 	res->candidate = control_mem_review_candidate(c, x);
-	res->bounded = control_bound(c, x, RESOURCE_MEMORY, res->candidate);
+	res->bounded = control_bound(c, x, RESOURCE_MEMORY, res->candidate, &res->trace);
 	above_use(c, x);
 	if (res->blocked == BLOCKED_NONE)
 		res->blocked = control_frozen(c, RESOURCE_MEMORY);

@@ -400,6 +400,18 @@ TEST_RIG(max_below_use)
 	CHECK_EQ(bound_trace_step(&mem(r)->trace, mem(r)->trace.count - 1).bound, BOUND_USE);
 }
 
+/* What is shown leads from the candidate to its result, also after a raise, which has its own. */
+TEST_RIG(bounds_of_the_candidate)
+{
+	rig_init(r, 1000, 512 * MIB, 2);
+	r->c.rule.mem_bytes.min = 600 * MIB;
+	rig_run(r, USEC_PER_MIN / 4);
+	CHECK_EQ(mem(r)->limit, 600 * MIB);
+	CHECK_EQ(mem(r)->bounded, 600 * MIB);
+	CHECK_EQ(mem(r)->trace.count, 1);
+	CHECK_EQ(bound_trace_step(&mem(r)->trace, 0).before, mem(r)->candidate);
+}
+
 /* Observations without some groups, and a plan without room: nothing breaks. */
 TEST_RIG(partial_observations)
 {
