@@ -170,13 +170,22 @@ void managed_find_above(struct managed *m)
 									       : m->cgroup.path);
 }
 
+bool managed_moved(struct managed *m, const char *path)
+{
+	char *copy = strdup(path);
+
+	if (copy == NULL)
+		return false;
+	free(m->cgroup.path);
+	m->cgroup.path = copy;
+	return true;
+}
+
 int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret)
 {
 	int fd, r;
 
-	free(m->cgroup.path);
-	m->cgroup.path = strdup(a->cgroup);
-	if (m->cgroup.path == NULL)
+	if (!managed_moved(m, a->cgroup))
 		return -ENOMEM;
 	r = cg_open(m->host->root, a->cgroup, &m->cgroup.cg);
 	if (r < 0)
@@ -205,16 +214,6 @@ int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret
 				       on_memory_events, m) >= 0)
 		sd_event_source_set_priority(m->cgroup.events, DAEMON_PRIORITY_REFLEX);
 	return 0;
-}
-
-void managed_moved(struct managed *m, const char *path)
-{
-	char *copy = strdup(path);
-
-	if (copy == NULL)
-		return;
-	free(m->cgroup.path);
-	m->cgroup.path = copy;
 }
 
 void managed_attach_tried(struct managed *m)

@@ -193,8 +193,8 @@ bool scope_out_of_reach(const struct pid1 *pid1, const char *path);
  * source of its memory.events. -EAGAIN: systemd is still setting it up. -EMFILE: 80 % of
  * the descriptors are open. On failure it stays closed. */
 int managed_attach(struct managed *m, const struct arrival *a, struct usage *ret);
-/* Of one that is closed: it runs in another cgroup now. */
-void managed_moved(struct managed *m, const char *path);
+/* Of one that is closed: it runs in another cgroup now. False: out of memory. */
+bool managed_moved(struct managed *m, const char *path);
 /* Which cgroup bounds it; again when its pod's own limit begins or ends to follow it. */
 void managed_find_above(struct managed *m);
 /* Its cgroup is there and not ready: the time of the first such try is kept. */

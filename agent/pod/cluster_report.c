@@ -329,22 +329,6 @@ static bool holds_any_sent(const struct pod *p)
 	return p->backs != 0;
 }
 
-/* What its init containers need, each beside the sidecars before it. */
-static uint64_t needed_at_start(const struct pod *p, enum resource r)
-{
-	uint64_t beside = 0, most = 0;
-
-	for (size_t i = 0; i < p->spec->container_count; i++) {
-		const struct kube_container *c = &p->spec->containers[i];
-
-		if (c->kind == CONTAINER_SIDECAR)
-			beside = add_sat(beside, c->spec.limit[r]);
-		else if (c->kind == CONTAINER_INIT && c->spec.limit[r] != LIMIT_MAX)
-			most = MAX(most, add_sat(beside, c->spec.limit[r]));
-	}
-	return most;
-}
-
 static void fill_level(const struct pod *p, struct report_level *ret)
 {
 	uint64_t stands = ret->spec.limit[RESOURCE_MEMORY];
@@ -353,7 +337,7 @@ static void fill_level(const struct pod *p, struct report_level *ret)
 	ret->backs = p->backs;
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		ret->original[r] = pod_level_original(p, r) ?: ret->original[r];
-		ret->least[r] = MAX(ret->least[r], needed_at_start(p, r));
+		ret->least[r] = MAX(ret->least[r], kube_pod_start(p->spec, r, KUBE_COUNT_LIMIT));
 	}
 	/* Its cgroup is lowered first, as far as use allows. Once that has its original, the
 	 * kubelet may still write what the spec has. */

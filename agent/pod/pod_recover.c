@@ -171,23 +171,32 @@ static uint64_t recorded(const struct pod *p, const struct kube_container *c, en
 	return limit != LIMIT_MAX ? limit : c->spec.limit[r];
 }
 
-/* What a pod's level is made of, by the spec and by the originals. */
+/* What the kubelet gives a pod's level, by the spec and by the originals. */
 struct level_sums {
-	uint64_t spec, original, init; /* init: the highest limit of an init container */
+	uint64_t spec, original;
 };
 
-static void level_add(const struct pod *p, const struct kube_container *c, enum resource r,
-		      struct level_sums *sums)
+static struct level_sums sums_of(const struct pod *p, enum resource r)
 {
-	uint64_t limit = c->spec.limit[r];
+	struct level_sums s = {0};
+	uint64_t beside = 0, start = 0; /* by the originals */
 
-	if (c->kind < CONTAINER_INIT) {
-		sums->spec = add_sat(sums->spec, limit);
-		sums->original = add_sat(sums->original, recorded(p, c, r));
-		return;
+	for (size_t i = 0; i < p->spec->container_count; i++) {
+		const struct kube_container *c = &p->spec->containers[i];
+		uint64_t limit = c->spec.limit[r];
+
+		if (c->kind == CONTAINER_INIT && limit != LIMIT_MAX)
+			start = MAX(start, add_sat(beside, limit));
+		if (c->kind >= CONTAINER_INIT)
+			continue;
+		s.spec = add_sat(s.spec, limit);
+		s.original = add_sat(s.original, recorded(p, c, r));
+		if (c->kind == CONTAINER_SIDECAR)
+			beside = add_sat(beside, recorded(p, c, r));
 	}
-	if (c->kind == CONTAINER_INIT && limit != LIMIT_MAX)
-		sums->init = MAX(sums->init, limit);
+	s.spec = MAX(s.spec, kube_pod_start(p->spec, r, KUBE_COUNT_LIMIT));
+	s.original = MAX(s.original, start);
+	return s;
 }
 
 /* Its own limit in the spec, likewise as far as vscaled would raise it; 0: it stays. */
@@ -206,33 +215,31 @@ static uint64_t level_told(const struct pod *p, enum resource r)
  * What stands may also be less than the spec: then nothing is known to be on top. */
 static uint64_t level_of(const struct pod *p, enum resource r, uint64_t stands)
 {
-	struct level_sums sums = {0};
-	uint64_t spec, told = level_told(p, r);
+	struct level_sums sums = sums_of(p, r);
+	uint64_t told = level_told(p, r);
 
-	for (size_t i = 0; i < p->spec->container_count; i++)
-		level_add(p, &p->spec->containers[i], r, &sums);
 	if (stands != LIMIT_MAX && told != 0 && told != p->spec->level_limit[r])
 		return add_sat(told, p->spec->overhead[r]);
 	if (stands == LIMIT_MAX || p->spec->level_limit[r] != 0 || sums.spec == LIMIT_MAX ||
 	    sums.original == sums.spec)
 		return stands;
-	spec = MAX(sums.spec, sums.init);
-	return add_sat(MAX(sums.original, sums.init), stands > spec ? stands - spec : 0);
+	return add_sat(sums.original, sub_sat(stands, sums.spec));
 }
 
 void pod_recover_level(struct managed *m, const struct limits *stands)
 {
 	const struct pod *p = m->pod;
-	uint64_t cpu = cpu_milli_of(stands->cpu_quota_usec, stands->cpu_period_usec);
-	uint64_t cpu_was = level_of(p, RESOURCE_CPU, cpu);
-	uint64_t mem_was = level_of(p, RESOURCE_MEMORY, stands->mem_max);
+	uint64_t cpu = cpu_milli_of(stands->cpu_quota_usec, stands->cpu_period_usec), cpu_was;
 	struct limits was = *stands;
 
-	if (m->record != NULL || (cpu_was == cpu && mem_was == stands->mem_max))
+	if (m->record != NULL)
+		return;
+	cpu_was = level_of(p, RESOURCE_CPU, cpu);
+	was.mem_max = level_of(p, RESOURCE_MEMORY, stands->mem_max);
+	if (cpu_was == cpu && was.mem_max == stands->mem_max)
 		return;
 	if (cpu_was != cpu)
 		was.cpu_quota_usec = cpu_quota_exact(cpu_was, stands->cpu_period_usec);
-	was.mem_max = mem_was;
 	persist_level(m, &was);
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		if (level_told(p, r) != 0)
@@ -244,12 +251,9 @@ void pod_level_keep(struct pod *p)
 	const struct baseline *b = p->level != NULL ? p->level->record : NULL;
 
 	for (enum resource r = 0; b != NULL && r < RESOURCE_COUNT; r++) {
-		struct level_sums sums = {0};
-		uint64_t least, has = limit_amount(&b->limits, r);
+		uint64_t has = limit_amount(&b->limits, r);
+		uint64_t least = add_sat(sums_of(p, r).original, p->spec->overhead[r]);
 
-		for (size_t i = 0; i < p->spec->container_count; i++)
-			level_add(p, &p->spec->containers[i], r, &sums);
-		least = add_sat(MAX(sums.original, sums.init), p->spec->overhead[r]);
 		if (p->spec->level_limit[r] == 0 && has < least)
 			pod_level_adopt(p, r, has, least);
 	}

@@ -137,6 +137,30 @@ TEST_RIG(level_below_the_spec)
 	CHECK_EQ(pods_of(r, "default/web-0")->control.resource[RESOURCE_MEMORY].original, 96 * MIB);
 }
 
+/* An init container runs beside the sidecars before it: with them it needs more than all the
+ * containers did together. */
+TEST_RIG(level_beside_sidecar)
+{
+	struct rig_pod *p;
+
+	rig_open(r, "");
+	p = rig_pod_add(r, DRIVER_CGROUPFS, "web-0");
+	rig_container_add(r, p, "log", 300, 32 * MIB)->kind = CONTAINER_SIDECAR;
+	rig_container_add(r, p, "setup", 400, 80 * MIB)->kind = CONTAINER_INIT;
+	rig_container_add(r, p, "app", 800, 256 * MIB);
+	rig_container_stop(r, &p->container[1]);
+	p->resize_ours = true;
+	p->extra_key = "status";
+	p->extra_value = STATUS;
+	CHECK_EQ(rig_start(r), 0);
+	r->daemon->records.originals_lost = true;
+	list(r, p);
+	CHECK_EQ(r->events[EVENT_ORIGINALS_RECOVERED], 2);
+	CHECK_EQ(rig_cpu_milli(r, p->container[2].unit), 200);
+	CHECK_EQ(rig_cpu_milli(r, p->level), 700);
+	CHECK_EQ(rig_bytes(r, p->level, "memory.max"), 112 * MIB);
+}
+
 /* What is gone is not waited for. */
 TEST_RIG_BOTH(gone, deleted)
 {

@@ -46,7 +46,7 @@ static const struct {
 	size_t count;
 	enum resize_pending pending;
 	const char *phase; /* NULL: Running */
-	uint64_t level, level_allocated, overhead, want_slack;
+	uint64_t level, level_allocated, overhead, want_slack, want_start;
 } counts[] = {
 	{"plain", 300, 300, .container = {{APP, 300, 300, 300}}, .count = 1},
 	{"not started", 300, 300, .container = {{APP, 300, 0, 0}}, .count = 1, .phase = "Pending"},
@@ -62,11 +62,13 @@ static const struct {
 	{"old kubelet", 100, 470, .container = {{APP, 470, 0, 100}}, .count = 1,
 	 .pending = RESIZE_DEFERRED},
 	{"init", 500, 500, .container = {{INIT, 500, 0, 0}, {APP, 200, 200, 200}}, .count = 2,
-	 .want_slack = 300},
+	 .want_slack = 300, .want_start = 500},
 	{"sidecar before init", 600, 600,
-	 .container = {{SIDE, 100, 100, 100}, {INIT, 500, 0, 0}, {APP, 200, 200, 200}}, .count = 3},
+	 .container = {{SIDE, 100, 100, 100}, {INIT, 500, 0, 0}, {APP, 200, 200, 200}}, .count = 3,
+	 .want_start = 600},
 	{"sidecar", 300, 300,
-	 .container = {{INIT, 150, 0, 0}, {SIDE, 100, 100, 100}, {APP, 200, 200, 200}}, .count = 3},
+	 .container = {{INIT, 150, 0, 0}, {SIDE, 100, 100, 100}, {APP, 200, 200, 200}}, .count = 3,
+	 .want_start = 150},
 	{"overhead", 550, 550, .container = {{APP, 300, 300, 300}}, .count = 1, .overhead = 250},
 	{"pod level", 700, 800, .container = {{APP, 300, 300, 300}}, .count = 1, .level = 800,
 	 .level_allocated = 700},
@@ -99,6 +101,12 @@ TEST(counts)
 		CHECK_EQ(kube_pod_request(&p, RESOURCE_CPU, KUBE_COUNT_SCHEDULED),
 			 counts[i].want_scheduled);
 		CHECK_EQ(kube_pod_slack(&p, RESOURCE_CPU), counts[i].want_slack);
+		CHECK_EQ(kube_pod_start(&p, RESOURCE_CPU, KUBE_COUNT_SPEC), counts[i].want_start);
+		CHECK_EQ(kube_pod_start(&p, RESOURCE_CPU, KUBE_COUNT_LIMIT), 0);
+		/* The limits count likewise: the requests, as limits. */
+		for (size_t n = 0; n < counts[i].count; n++)
+			k[n].spec.limit[RESOURCE_CPU] = k[n].spec.request[RESOURCE_CPU];
+		CHECK_EQ(kube_pod_start(&p, RESOURCE_CPU, KUBE_COUNT_LIMIT), counts[i].want_start);
 	}
 }
 

@@ -60,12 +60,14 @@ uint64_t kube_pod_limit_held(const struct kube_pod *p, const struct kube_contain
 				       : c->spec.limit[r];
 }
 
-static uint64_t container_request(const struct kube_pod *p, const struct kube_container *c,
-				  enum resource r, enum kube_count how)
+static uint64_t container_counts(const struct kube_pod *p, const struct kube_container *c,
+				 enum resource r, enum kube_count how)
 {
 	uint64_t spec = c->spec.request[r], actual = c->has_status ? c->status.request[r] : 0;
 	uint64_t allocated = c->has_allocated ? c->allocated[r] : 0;
 
+	if (how == KUBE_COUNT_LIMIT)
+		return c->spec.limit[r] != LIMIT_MAX ? c->spec.limit[r] : 0;
 	if (how == KUBE_COUNT_SPEC || c->kind == CONTAINER_INIT ||
 	    (!c->has_allocated && !c->has_status))
 		return spec;
@@ -91,7 +93,7 @@ static struct request_sums sums_of(const struct kube_pod *p, enum resource r, en
 
 	for (size_t i = 0; i < p->container_count; i++) {
 		const struct kube_container *c = &p->containers[i];
-		uint64_t request = container_request(p, c, r, how);
+		uint64_t request = container_counts(p, c, r, how);
 		uint64_t beside = add_sat(s.sidecars, request);
 
 		if (c->kind == CONTAINER_EPHEMERAL)
@@ -105,6 +107,11 @@ static struct request_sums sums_of(const struct kube_pod *p, enum resource r, en
 			s.sidecars = add_sat(s.sidecars, request);
 	}
 	return s;
+}
+
+uint64_t kube_pod_start(const struct kube_pod *p, enum resource r, enum kube_count how)
+{
+	return sums_of(p, r, how).start;
 }
 
 uint64_t kube_pod_slack(const struct kube_pod *p, enum resource r)

@@ -154,10 +154,13 @@ enum kube_count {
 	/* What the scheduler places and preempts others beside: the highest of spec, allocated and
 	 * actual. */
 	KUBE_COUNT_SCHEDULED,
+	KUBE_COUNT_LIMIT, /* the limits of its spec, of the containers that have one */
 };
 /* With init containers, sidecars, overhead and pod-level requests, as both count them; 0 of a pod
  * that has ended. */
 uint64_t kube_pod_request(const struct kube_pod *p, enum resource r, enum kube_count how);
+/* What its init containers need, each beside the sidecars before it. */
+uint64_t kube_pod_start(const struct kube_pod *p, enum resource r, enum kube_count how);
 /* By how much the requests of its containers may rise beside an init container that requests more
  * than they do together, so that the pod's stays. */
 uint64_t kube_pod_slack(const struct kube_pod *p, enum resource r);
