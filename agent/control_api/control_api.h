@@ -28,7 +28,7 @@ struct control_ops {
 	cJSON *(*recommend)(void *ctx, const char *text, size_t len, char *ret_why,
 			    size_t why_size);
 	/* /livez or /readyz; must not wait for another process. */
-	int (*probe)(void *ctx, const struct http_request *request, struct http_response *ret);
+	http_handler *probe;
 	/* NULL: root, the daemon's own user, and the socket's group. */
 	bool (*admit)(void *ctx, int fd, const struct ucred *peer);
 };

@@ -25,10 +25,8 @@ static int answer_metrics(void *ctx, const struct http_request *, struct http_re
 static int answer_probe(void *ctx, const struct http_request *request, struct http_response *ret)
 {
 	const struct metrics_server *s = ctx;
-	struct probe_input in = {0};
 
-	s->ops->probe(s->ctx, &in);
-	return probe_answer(&in, request, ret);
+	return s->ops->probe(s->ctx, request, ret);
 }
 
 static int answer_report(void *ctx, const struct http_request *request, struct http_response *ret)

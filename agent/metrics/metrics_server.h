@@ -37,8 +37,8 @@ int probe_answer(const struct probe_input *in, const struct http_request *reques
 struct metrics_ops {
 	/* The page of a scrape. -errno: answered with 500. */
 	int (*metrics)(void *ctx, struct http_stream *ret);
-	/* At a probe; must not wait for another process. */
-	void (*probe)(void *ctx, struct probe_input *in);
+	/* /livez, /healthz or /readyz; must not wait for another process. */
+	http_handler *probe;
 	/* Of /v1/report or /v1/units: the same text as the control API's, owned. -errno: answered
 	 * with 500. */
 	int (*report)(void *ctx, const char *path, char **ret);

@@ -250,12 +250,13 @@ static cJSON *serve_config(void *ctx)
 	return config_dump_json(s->config);
 }
 
-static void on_probe(void *ctx, struct probe_input *in)
+static int serve_probe(void *ctx, const struct http_request *request, struct http_response *ret)
 {
 	const struct serve *s = ctx;
+	struct probe_input in;
 
 	daemon_wake(s->wake);
-	*in = (struct probe_input){
+	in = (struct probe_input){
 		.now = s->wake->now,
 		.last_tick = s->wake->ticked_at,
 		.started = s->wake->started_at,
@@ -276,13 +277,6 @@ static void on_probe(void *ctx, struct probe_input *in)
 		.kernel_old = s->host->cg.kernel_old,
 		.config_valid = strcmp(s->source->result, "ok") == 0,
 	};
-}
-
-static int serve_probe(void *ctx, const struct http_request *request, struct http_response *ret)
-{
-	struct probe_input in;
-
-	on_probe(ctx, &in);
 	return probe_answer(&in, request, ret);
 }
 
@@ -416,7 +410,7 @@ static int on_report(void *ctx, const char *path, char **ret)
 }
 
 static const struct metrics_ops metrics_ops = {
-	.metrics = on_metrics, .probe = on_probe, .report = on_report};
+	.metrics = on_metrics, .probe = serve_probe, .report = on_report};
 
 int serve_metrics_start(struct serve *s)
 {

@@ -22,10 +22,12 @@ static int answer(void *ctx, struct http_stream *ret)
 	return r;
 }
 
-static void probe(void *, struct probe_input *in)
+static int probe(void *, const struct http_request *request, struct http_response *ret)
 {
-	*in = (struct probe_input){
+	static const struct probe_input in = {
 		.now = 1, .started = 1, .cgroup_writable = true, .config_valid = true};
+
+	return probe_answer(&in, request, ret);
 }
 
 static int on_input(sd_event_source *, int, uint32_t, void *event)

@@ -59,9 +59,9 @@ static int answer(void *ctx, struct http_stream *ret)
 	return metrics_fixture_answer(ctx, CONTAINERS, ret);
 }
 
-static void probe(void *, struct probe_input *in)
+static int probe(void *, const struct http_request *request, struct http_response *ret)
 {
-	*in = (struct probe_input){
+	static const struct probe_input in = {
 		.now = USEC_PER_SEC,
 		.started = 1,
 		.last_tick = USEC_PER_SEC,
@@ -69,6 +69,8 @@ static void probe(void *, struct probe_input *in)
 		.cgroup_writable = true,
 		.config_valid = true,
 	};
+
+	return probe_answer(&in, request, ret);
 }
 
 static const struct metrics_ops ops = {.metrics = answer, .probe = probe};

@@ -25,10 +25,10 @@ static int page(void *ctx, struct http_stream *ret)
 	return page_error < 0 ? page_error : metrics_fixture_answer(ctx, containers, ret);
 }
 
-static void probe(void *ctx, struct probe_input *in)
+static int probe(void *ctx, const struct http_request *request, struct http_response *ret)
 {
 	CHECK(ctx == &fixture);
-	*in = facts;
+	return probe_answer(&facts, request, ret);
 }
 
 static int report(void *ctx, const char *path, char **ret)
