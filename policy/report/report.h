@@ -83,6 +83,7 @@ struct report_resource {
 	bool restart;        /* resizePolicy RestartContainer */
 	uint64_t restart_to; /* then: a limit worth a restart, which its owner allows; 0: none */
 	bool back;           /* handed back: held is the original */
+	bool request_back;   /* of the request alone: back to the original */
 	bool limit_stays; /* the cgroup does not have the original yet: the spec keeps its limit */
 	uint64_t spec_limit; /* in the API object now */
 	uint64_t spec_request;

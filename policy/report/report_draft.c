@@ -260,7 +260,7 @@ static uint64_t wanted_request(struct draft *d, size_t i, size_t r, uint64_t lim
 		return limit;
 	if (d->back)
 		want = way_back(d, i, r).request[r] ?: want;
-	else if (goes_back(x))
+	else if (goes_back(x) || x->request_back)
 		want = x->original_request ?: want;
 	else if (d->f->controlled == CONTROLLED_LIMITS)
 		return want;
@@ -292,7 +292,7 @@ static bool request_waits(struct draft *d, const struct report_resource *x, uint
 	usec_t wait = to > x->spec_request ? d->t->request_up_usec : d->t->request_down_usec;
 	usec_t due = x->request_since == 0 ? d->now : add_sat(x->request_since, wait);
 
-	if (d->back || goes_back(x) || d->f->guaranteed || to == x->spec_request)
+	if (d->back || goes_back(x) || x->request_back || d->f->guaranteed || to == x->spec_request)
 		return false;
 	if (apart < scale_permille(x->spec_request, REQUEST_APART_PERMILLE))
 		return true;

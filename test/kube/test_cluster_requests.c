@@ -123,6 +123,22 @@ static void test_moves(enum cgroup_driver driver, const char *annotations)
 	CHECK(crig_until(&c, 60, burn_900, is_original));
 }
 
+/* With kubectl, and the kubelet carries it out. */
+static void owner_requests(struct rig_pod *p, const char *requests)
+{
+	char body[200];
+
+	snprintf(body, sizeof body,
+		 "{\"spec\":{\"containers\":[{\"name\":\"app\",\"resources\":{\"requests\":{%s}}}]}"
+		 "}",
+		 requests);
+	cJSON_Delete(crig_ask(
+		&c, "PATCH",
+		"/api/v1/namespaces/default/pods/web-0/resize?fieldManager=kubectl-patch", body));
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 5, burn_50);
+}
+
 /* An owner sets the memory request, after vscaled has moved both: that one stays, and what vscaled
  * has moved goes back. limits: those are the owner's as well. */
 TEST_BOTH(owner_meanwhile, limits)
@@ -135,18 +151,34 @@ TEST_BOTH(owner_meanwhile, limits)
 	CHECK(UNTIL(60, burn_300, requested(RESOURCE_MEMORY) > 16 * MIB));
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 5, burn_300);
-	cJSON_Delete(
-		crig_ask(&c, "PATCH",
-			 "/api/v1/namespaces/default/pods/web-0/resize?fieldManager=kubectl-patch",
-			 "{\"spec\":{\"containers\":[{\"name\":\"app\",\"resources\":{\"requests\":"
-			 "{\"memory\":\"48Mi\"}}}]}}"));
-	crig_kubelet(&c, p, NULL);
-	rig_run(&c.rig, 5, burn_300);
+	owner_requests(p, "\"memory\":\"48Mi\"");
 	crig_annotate(&c, p, "mode", NULL);
 	CHECK(UNTIL(60, burn_300, requested(RESOURCE_CPU) == 100));
 	crig_kubelet(&c, p, NULL);
 	rig_run(&c.rig, 20, burn_300);
 	CHECK_EQ(requested(RESOURCE_MEMORY), 48 * MIB);
+}
+
+/* controlled-values no longer names the requests: what vscaled has moved goes back, an owner's
+ * value stays, and the limits go on. */
+TEST_BOTH(narrowed, owners)
+{
+	struct rig_pod *p = begin_pod(DRIVER_CGROUPFS, REQUESTS("RequestsAndLimits"), WITH_LIMITS);
+
+	CHECK(UNTIL(120, burn_300, requested(RESOURCE_CPU) > 100));
+	crig_kubelet(&c, p, NULL);
+	CHECK(UNTIL(60, burn_300, requested(RESOURCE_MEMORY) > 16 * MIB));
+	crig_kubelet(&c, p, NULL);
+	if (owners)
+		owner_requests(p, "\"memory\":\"48Mi\"");
+	crig_annotate(&c, p, "controlled-values", "LimitsOnly");
+	CHECK(UNTIL(60, burn_300, requested(RESOURCE_CPU) == 100));
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 60, burn_300);
+	CHECK_EQ(requested(RESOURCE_CPU), 100);
+	CHECK_EQ(requested(RESOURCE_MEMORY), owners ? 48 * MIB : 16 * MIB);
+	CHECK(explains("\"controlled\":true"));
+	CHECK_EQ(crig_requests(&c, "/resize", 422), 0);
 }
 
 /* A request that fits under no original limit is none to go back to: both are those from before. */
@@ -155,13 +187,7 @@ TEST(owner_above_original)
 	struct rig_pod *p = begin(DRIVER_CGROUPFS, NULL, AUTO);
 
 	ratify(p);
-	cJSON_Delete(
-		crig_ask(&c, "PATCH",
-			 "/api/v1/namespaces/default/pods/web-0/resize?fieldManager=kubectl-patch",
-			 "{\"spec\":{\"containers\":[{\"name\":\"app\",\"resources\":{\"requests\":"
-			 "{\"cpu\":\"400m\"}}}]}}"));
-	crig_kubelet(&c, p, NULL);
-	rig_run(&c.rig, 5, burn_50);
+	owner_requests(p, "\"cpu\":\"400m\"");
 	crig_annotate(&c, p, "mode", NULL);
 	CHECK(UNTIL(60, burn_50, crig_spec(&c, &c.rig.pod[0], "app", RESOURCE_CPU) == 200));
 	CHECK_EQ(requested(RESOURCE_CPU), 100);
