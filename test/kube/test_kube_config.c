@@ -173,6 +173,12 @@ TEST(accepted)
 		CHECK(c.insecure);
 		kube_config_free(&c);
 	}
+	/* Empty, as tools write what is not used. */
+	CHECK_OK(parse(FULL("", "token: a, username: '', password: \"\", as: '', as-uid: null, "
+				"as-groups: []"),
+		       &c, &err));
+	CHECK_STR(c.token, "a");
+	kube_config_free(&c);
 	/* JSON, no user at all, a slash at the end, empty values. */
 	CHECK_OK(parse("{\"current-context\":\"a\",\"contexts\":[{\"name\":\"a\",\"context\":"
 		       "{\"cluster\":\"c\",\"user\":\"\"}}],\"clusters\":[{\"name\":\"c\","
@@ -193,6 +199,8 @@ TEST(refused)
 		{FULL("", "exec: {command: aws}"), "exec: is not supported"},
 		{FULL("", "exec: {command: aws}"), "tokenFile"},
 		{FULL("", "auth-provider: {name: gcp}"), "auth-provider: is not supported"},
+		{FULL("", "exec: {}"), "exec: is not supported"},
+		{FULL("", "as-groups: [a]"), "as-groups: is not supported"},
 		{FULL("", "username: a, password: " SECRET), "username: is not supported"},
 		{FULL("", "as: root"), "as: is not supported"},
 		{FULL("", "token: [" SECRET "]"), "f.yaml:13: token: must be a single value"},
@@ -313,6 +321,7 @@ TEST(load)
 	CHECK_STR(err.text, "/no/such/file: No such file or directory");
 	CHECK_EQ(kube_config_load(folder, NULL, &c, &err), -EINVAL);
 	CHECK_EQ(kube_config_load("/dev/zero", NULL, &c, &err), -EINVAL);
+	CHECK_STR(err.text, "/dev/zero: not a file of UTF-8");
 	CHECK_EQ(kube_config_load(":", NULL, &c, &err), -ENOENT);
 	drop(folder, "config");
 	rmdir(folder);

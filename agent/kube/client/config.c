@@ -414,10 +414,14 @@ static int take_user(const struct place *at, const struct node *n, struct kube_c
 {
 	int r;
 
-	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
-		if (find_key(n, refused[i].key) != NULL)
-			return say(at, find_key(n, refused[i].key), refused[i].key,
-				   refused[i].instead);
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		const struct node *set = find_key(n, refused[i].key);
+
+		/* Tools write an empty text or list for what is not used. */
+		if (set != NULL && (set->kind == NODE_MAP || set->child != NULL ||
+				    (set->text != NULL && set->text[0] != '\0')))
+			return say(at, set, refused[i].key, refused[i].instead);
+	}
 	r = take_keys(at, n, user_keys, ARRAY_SIZE(user_keys), c);
 	if (r < 0)
 		return r;
@@ -533,7 +537,8 @@ int kube_config_load(const char *path, const char *context, struct kube_config *
 		if (r == 0)
 			from[count++] = (struct kube_config_text){name, text, strlen(text)};
 		else if (r != -ENOENT)
-			kube_config_say(err, r, "%s: %s", name, strerror(-r));
+			kube_config_say(err, r, "%s: %s", name,
+					r == -EINVAL ? "not a file of UTF-8" : strerror(-r));
 		r = r != -ENOENT ? r : 0;
 		if (r == 0 && count == ARRAY_SIZE(from))
 			r = kube_config_say(err, -E2BIG, "%s: too many files", path);
