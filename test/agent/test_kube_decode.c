@@ -304,6 +304,11 @@ static const struct row good[] = {
 	{"{\"name\":\"A\",\"value\":\"b\"}",
 	 "{\"name\":\"MB\"," MIB_REF "},{\"name\":\"JAVA_OPTS\",\"value\":\"-Xmx$(MB)m\"}",
 	 "heap=0,1000"},
+	/* expanded by a shell in the container */
+	{"\"args\":[\"-v\"],\"env\":[",
+	 "\"args\":[\"sh\",\"-c\",\"exec java -Xmx${MB}m $MB ${MB -jar a\"],\"env\":["
+	 "{\"name\":\"MB\"," MIB_REF "},",
+	 "heap=0,1000"},
 	/* of the request, which is 128 MiB */
 	{"{\"name\":\"A\",\"value\":\"b\"}",
 	 "{\"name\":\"GOMEMLIMIT\",\"valueFrom\":{\"resourceFieldRef\":{\"resource\":"

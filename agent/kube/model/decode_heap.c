@@ -110,12 +110,14 @@ static bool put_variable(struct reader *r, const struct field *item)
 	return true;
 }
 
-/* What cannot be resolved stays as it is written, as in the container. */
+/* What cannot be resolved stays as it is written, as in the container; ${NAME} is for a shell. */
 static void put_expanded(struct reader *r, const char *text, size_t count)
 {
 	while (*text != '\0' && r->len < sizeof r->text - 1) {
-		bool may = strncmp(text, "$(", 2) == 0 && r->references++ < REFERENCES_MAX;
-		const char *end = may ? strchr(text, ')') : NULL;
+		bool brace = strncmp(text, "${", 2) == 0;
+		bool may =
+			(brace || strncmp(text, "$(", 2) == 0) && r->references++ < REFERENCES_MAX;
+		const char *end = may ? strchr(text, brace ? '}' : ')') : NULL;
 		struct field item = {0};
 
 		if (end != NULL)
@@ -131,7 +133,7 @@ static void put_expanded(struct reader *r, const char *text, size_t count)
 
 static const char *expanded(struct reader *r, const char *text, size_t count)
 {
-	if (strstr(text, "$(") == NULL)
+	if (strchr(text, '$') == NULL)
 		return text;
 	r->len = 0;
 	put_expanded(r, text, count);
