@@ -216,6 +216,9 @@ static bool value(struct scan *s, unsigned depth)
 		return scan_literal(s, "false");
 	case 'n':
 		return scan_literal(s, "null");
+	case '\xff':
+	case '\xfe':
+		return fault(s, "UTF-16, where UTF-8 was expected");
 	default:
 		return scan_digits(s);
 	}
@@ -225,6 +228,9 @@ static int run(struct scan *s, struct span *ret, struct scan_error *err)
 {
 	const char *begin, *end = NULL;
 
+	/* A mark of the byte order, as editors and shells of Windows write it (RFC 8259, 8.1). */
+	if (s->end - s->p >= 3 && memcmp(s->p, "\xef\xbb\xbf", 3) == 0)
+		s->p += 3;
 	scan_blanks(s);
 	begin = s->p;
 	if (value(s, 0)) {

@@ -61,7 +61,8 @@ static const char *fault_of(const struct import *i, const struct vpa_saved *s,
 	if (s->refused != NULL)
 		return s->refused;
 	if (workload_of(i, t) == NULL && t == NULL)
-		return "its VerticalPodAutoscaler is not in the input; add it, or give --workload";
+		return "its VerticalPodAutoscaler, with a targetRef, is not in the input; add it, "
+		       "or give --workload";
 	if (workload_of(i, t) == NULL) {
 		snprintf(
 			above, size,
@@ -97,13 +98,14 @@ static int take(struct import *i, const char *key, const struct vpa_saved *s)
 	OWN(history_record_drop) struct history_record rec = {0};
 	char detail[3 * HUMAN_SIZE + 32];
 	int r = history_store_get(&i->store, key, NULL, &rec);
-	bool known = r == 0;
+	bool known = r == 0, here = rec.seen_realtime_usec == i->c->now_realtime_usec;
 
 	if (r < 0 && r != -ENOENT)
 		return r;
-	if (known && !i->c->force && rec.history.last_real >= s->history.last_real) {
+	if (known && (here || !i->c->force) && rec.history.last_real >= s->history.last_real) {
 		add_result(i, OUTCOME_KEPT, key,
-			   "this node's own history is as new; --force replaces it");
+			   here ? "another checkpoint in the input is as new"
+				: "this node's own history is as new; --force replaces it");
 		return 0;
 	}
 	if (!known && (i->store.count >= HISTORY_COUNT_MAX ||

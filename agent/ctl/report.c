@@ -99,7 +99,7 @@ static const char *next_answer(const char *at)
 
 size_t report_read(const struct ctl *c, const char *source, const char *text, cJSON *all)
 {
-	static const char space[] = " \t\r\n", empty[] = "it is empty";
+	static const char space[] = "\xef\xbb\xbf \t\r\n", empty[] = "it is empty";
 	struct place p = {.c = c, .source = source, .text = text};
 	const char *at = text + strspn(text, space), *end = at + strlen(at), *why;
 	bool due = *at == '\0';

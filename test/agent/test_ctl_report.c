@@ -182,6 +182,10 @@ TEST(partial)
 	CHECK_EQ(taken, 2);
 	CHECK_STR(said, "vscalectl: no report in file:2: not JSON\n");
 	free(said);
+	/* A mark of the byte order. */
+	CHECK_EQ(left_out("\xef\xbb\xbf" NODE("n1", ""), &taken, &said), 0);
+	CHECK_EQ(taken, 1);
+	free(said);
 	/* A name is that of one answer, taken or left out. */
 	CHECK_EQ(left_out("# n1\n" NODE("n1", "") "{\n# n2\n<html>\n{\n", &taken, &said), 3);
 	CHECK_EQ(taken, 1);

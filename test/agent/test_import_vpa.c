@@ -73,10 +73,12 @@ static void forget(void)
 
 /* --- the text that kubectl prints */
 
+static const char *no_time = "null";
+
 static void put_time(FILE *f, const char *key, usec_t at)
 {
 	if (at == 0) {
-		fprintf(f, "\"%s\":null,", key);
+		fprintf(f, "\"%s\":%s,", key, no_time);
 		return;
 	}
 	time_t t = (time_t)(at / USEC_PER_SEC);
@@ -352,6 +354,10 @@ TEST(no_first_sample)
 	c.first_sample = 0;
 	memory_imported(&c, 3 * USEC_PER_DAY, 5 * USEC_PER_DAY, ": 5 d, 7200 samples; of");
 	check_equal(&c);
+	/* As programs in Go write it that are not of Kubernetes. */
+	no_time = "\"0001-01-01T00:00:00Z\"";
+	memory_imported(&c, 3 * USEC_PER_DAY, 5 * USEC_PER_DAY, ": 5 d, 7200 samples; of");
+	no_time = "null";
 }
 
 TEST(kept)
@@ -372,16 +378,47 @@ TEST(kept)
 		CHECK_EQ(s.count, 0);
 	}
 	CHECK_EQ(RUN(), CTL_OK);
+	now += USEC_PER_MIN;
 	CHECK_EQ(RUN(), CTL_OK);
 	OUT_HAS("kept     " KEY ": this node's own history is as new; --force replaces it\n");
 	write_input(&fresh, true);
 	CHECK_EQ(RUN(), CTL_OK);
 	OUT_HAS("1 imported, 0 kept");
 	write_input(&old, true);
+	now += USEC_PER_MIN;
 	CHECK_EQ(RUN("-o", "json"), CTL_OK);
 	OUT_HAS("\"kept\":\t1");
+	now += USEC_PER_MIN;
 	CHECK_EQ(RUN("--force"), CTL_OK);
 	OUT_HAS("1 imported, 0 kept");
+}
+
+/* Two autoscalers had the same target, one after the other: the newer history counts. */
+TEST(two_of_one_target)
+{
+	struct vpa_checkpoint old, fresh;
+	OWN(history_store_free) struct history_store s = {0};
+	OWN(history_record_drop) struct history_record rec = {0};
+	FILE *f;
+
+	make_checkpoint(MINUTES, &fresh);
+	make_checkpoint(MINUTES - 60, &old);
+	forget();
+	f = open_input();
+	put_checkpoint(f, "new-vpa", "app", &fresh);
+	fputc(',', f);
+	put_checkpoint(f, "old-vpa", "app", &old);
+	fputc(',', f);
+	put_vpa(f, "new-vpa", "web");
+	fputc(',', f);
+	put_vpa(f, "old-vpa", "web");
+	close_input(f);
+	CHECK_EQ(RUN("--force"), CTL_OK);
+	OUT_HAS("kept     " KEY ": another checkpoint in the input is as new\n");
+	OUT_HAS("1 imported, 1 kept, 0 refused\n");
+	load(&s);
+	CHECK_EQ(history_store_get(&s, KEY, &tuning_default.history, &rec), 0);
+	CHECK_EQ(rec.history.last_real, fresh.last_sample);
 }
 
 TEST(workload)
@@ -393,7 +430,8 @@ TEST(workload)
 	forget();
 	write_input(&c, false);
 	CHECK_EQ(RUN(), CTL_ERROR);
-	OUT_HAS("refused  shop/web-vpa-app: its VerticalPodAutoscaler is not in the input");
+	OUT_HAS("refused  shop/web-vpa-app: its VerticalPodAutoscaler, with a targetRef, is not in "
+		"the input; add it, or give --workload\n");
 	CHECK_EQ(RUN("--workload", "web"), CTL_OK);
 	OUT_HAS("imported " KEY ": ");
 	CHECK_EQ(RUN("--workload", "a/b"), CTL_USAGE);
@@ -495,7 +533,10 @@ TEST(no_input)
 	write_text("apiVersion: v1\nkind: List\n");
 	CHECK_EQ(RUN(), CTL_ERROR);
 	ERR_HAS("kubectl get vpacheckpoints,vpa -A -o json\n");
-	write_text("{\"kind\":\"List\",\"items\":[]}");
+	write_text("\xff\xfe{");
+	CHECK_EQ(RUN(), CTL_ERROR);
+	ERR_HAS("byte 0: UTF-16, where UTF-8 was expected\n");
+	write_text("\xef\xbb\xbf{\"kind\":\"List\",\"items\":[]}");
 	CHECK_EQ(RUN(), CTL_ERROR);
 	ERR_HAS("there is no VerticalPodAutoscalerCheckpoint in it\n");
 	write_text("{\"kind\":\"List\",\"items\":7}");

@@ -267,9 +267,10 @@ static int parse_time(const char *s, usec_t *ret)
 		s++;
 	t = -tm.tm_gmtoff;
 	t += timegm(&tm);
-	if (s == NULL || *s != '\0' || t < 0)
+	if (s == NULL || *s != '\0')
 		return -EINVAL;
-	*ret = (usec_t)t * USEC_PER_SEC + fraction;
+	/* Before 1970 is none: Go's time without a value is of the year 1. */
+	*ret = t < 0 ? 0 : (usec_t)t * USEC_PER_SEC + fraction;
 	return 0;
 }
 
