@@ -39,45 +39,68 @@ static void show_progress(void *user, const char *policy, uint32_t permille)
 	fflush(p->c->err);
 }
 
-/* One series of a range query's answer. Of its labels in JSON series_parse() takes the quotes. What
- * is no number is refused there. */
+/* One series of a range query's answer. What is no number is refused by series_parse(). */
 static void put_series(const cJSON *series, FILE *out)
 {
 	const cJSON *labels = cJSON_GetObjectItemCaseSensitive(series, "metric"), *pair;
 	char *name = cJSON_GetArraySize(labels) > 0 ? cJSON_PrintUnformatted(labels) : NULL;
 
+	/* They would end the field. */
+	for (char *to = name, *from = name; from != NULL && (*to = *from) != '\0'; from++)
+		to += *to != '"';
 	cJSON_ArrayForEach (pair, cJSON_GetObjectItemCaseSensitive(series, "values"))
 		fprintf(out, "%.3f\t%s\t%s\n", cJSON_GetNumberValue(cJSON_GetArrayItem(pair, 0)),
 			name ?: "", cJSON_GetStringValue(cJSON_GetArrayItem(pair, 1)) ?: "?");
 	cJSON_free(name);
 }
 
-/* The answer of a range query as CSV, owned; NULL: it is none. */
-static char *answer_to_csv(const char *text, size_t size)
+/* Why it is not the answer of a range query, borrowed; NULL: it is, or that is not known. */
+static const char *fault_of(const cJSON *root, const cJSON *data, const cJSON *result)
+{
+	const char *error = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "error"));
+	const char *type =
+		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(data, "resultType"));
+	const cJSON *series;
+
+	if (error != NULL || (type != NULL && strcmp(type, "matrix") != 0))
+		return error ?: type;
+	cJSON_ArrayForEach (series, result)
+		if (cJSON_HasObjectItem(series, "histograms"))
+			return "histograms";
+	return cJSON_IsArray(result) && cJSON_GetArraySize(result) == 0 ? "no series" : NULL;
+}
+
+/* The answer of a range query as CSV, owned. */
+static int answer_to_csv(const struct ctl *c, const char *file, const struct span *text, char **ret)
 {
 	OWN(drop_json) cJSON *root = NULL;
 	struct scan_error fault;
-	const cJSON *result, *series;
-	char *csv = NULL;
-	size_t csv_size;
+	bool ok = json_parse(text->s, text->len, &root, &fault) == 0;
+	const cJSON *data = json_object(root, "data"), *item;
+	const cJSON *result = cJSON_GetObjectItemCaseSensitive(data, "result");
+	const char *why;
+	size_t size;
 	FILE *out;
-	bool ok;
 
-	if (json_parse(text, size, &root, &fault) < 0)
-		return NULL;
-	result = cJSON_GetObjectItemCaseSensitive(json_object(root, "data"), "result");
-	out = open_memstream(&csv, &csv_size);
-	ok = out != NULL && cJSON_IsArray(result);
-	if (out != NULL)
-		fputs("time\tseries\tcpu_cores\n", out);
-	cJSON_ArrayForEach (series, result)
-		if (ok)
-			put_series(series, out);
-	if (out != NULL)
-		fclose(out);
-	if (!ok)
-		free(csv);
-	return ok ? csv : NULL;
+	json_remove_controls(root);
+	why = fault_of(root, data, result);
+	if (!ok || why != NULL || !cJSON_IsArray(result))
+		return ctl_fail(
+			c, CTL_ERROR,
+			"it must be the JSON of Prometheus' /api/v1/query_range, in cores",
+			"%s: it is not the answer of a Prometheus server to a range query%s%s",
+			file, why != NULL ? ": " : "", why ?: "");
+	cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(root, "warnings"))
+		fprintf(c->err, "%s: the server warns: %s\n", file,
+			cJSON_GetStringValue(item) ?: "?");
+	out = open_memstream(ret, &size);
+	if (out == NULL)
+		return ctl_fail(c, CTL_ERROR, NULL, "%s: %s", file, strerror(errno));
+	fputs("time\tseries\tcpu_cores\n", out);
+	cJSON_ArrayForEach (item, result)
+		put_series(item, out);
+	fclose(out);
+	return CTL_OK;
 }
 
 static int load(const struct ctl *c, const char *file, struct series_file *ret)
@@ -90,15 +113,10 @@ static int load(const struct ctl *c, const char *file, struct series_file *ret)
 	if (r < 0)
 		return ctl_fail(c, CTL_ERROR, NULL, "%s: %s", file, strerror(-r));
 	text[size] = '\0';
-	if (text[strspn(text, " \r\n")] == '{') {
-		csv = answer_to_csv(text, size);
-		if (csv == NULL)
-			return ctl_fail(
-				c, CTL_ERROR,
-				"it must be the JSON of Prometheus' /api/v1/query_range, in "
-				"cores",
-				"%s: it is not the answer of a Prometheus server", file);
-	}
+	if (text[strspn(text, "\xef\xbb\xbf \t\r\n")] == '{')
+		r = answer_to_csv(c, file, &(struct span){text, size}, &csv);
+	if (r != CTL_OK)
+		return r;
 	r = series_parse(csv != NULL ? csv : text, c->cpus, ret, &e);
 	if (r == -EBADMSG && csv != NULL)
 		return ctl_fail(c, CTL_ERROR, NULL, "%s: sample %zu: %s", file,
@@ -123,11 +141,8 @@ static void tell_left_out(const struct ctl *c, const char *file, const struct se
 			f->too_short);
 	for (size_t i = 0; i < f->count; i++)
 		if (f->series[i].gaps > 0)
-			fprintf(c->err,
-				"%s: left out %s without a sample (gaps of more than a day: "
-				"%zu)%s\n",
-				file, human_span(f->series[i].left_out_usec, span),
-				f->series[i].gaps,
+			fprintf(c->err, "%s: left out %s without a sample (gaps: %zu)%s\n", file,
+				human_span(f->series[i].left_out_usec, span), f->series[i].gaps,
 				f->series[i].lone > 0 ? ", and one sample alone before them" : "");
 }
 

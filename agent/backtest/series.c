@@ -15,6 +15,9 @@
 #define NAME_SIZE   512
 #define MICRO       1000000
 #define NANO        1000000000
+/* A gap is longer than so many times the interval before it, and than this. */
+#define GAP_INTERVALS 10
+#define GAP_MIN_USEC  (10 * USEC_PER_MIN)
 /* Far above any machine, far below an overflow. */
 #define MEMORY_MAX (UINT64_C(1) << 50)
 /* The year 5138 in seconds, 1973 in milliseconds: a larger time has a finer unit. */
@@ -267,8 +270,9 @@ static const char *place_time(struct series *s, usec_t *at)
 		       "name "
 		       "the column of several series pod, container or series";
 	*at -= s->left_out_usec;
-	if (*at - last > USEC_PER_DAY) {
-		usual = s->count > 1 ? last - s->samples[s->count - 2].at : 0;
+	usual = s->count > 1 ? last - s->samples[s->count - 2].at : 0;
+	if (*at - last > USEC_PER_DAY ||
+	    (usual > 0 && *at - last > MAX(GAP_INTERVALS * usual, GAP_MIN_USEC))) {
 		s->count -= usual == 0;
 		s->lone += usual == 0;
 		s->gaps++;
@@ -360,7 +364,7 @@ static int find_series(struct reader *r, const char *name, struct series **ret)
 	return 0;
 }
 
-/* An empty cell: as in the sample before. */
+/* An empty cell: as in the sample before, which holds on where all are empty. */
 static int add_sample(struct reader *r, struct series *s, char *const cell[ROLE_COUNT], usec_t at)
 {
 	const struct backtest_sample *last = s->count > 0 ? &s->samples[s->count - 1] : NULL;
@@ -375,7 +379,8 @@ static int add_sample(struct reader *r, struct series *s, char *const cell[ROLE_
 		outcome = take_value(r, ROLE_CPU, cell[ROLE_CPU], &sample.micro_cores);
 	if (outcome == 0 && r->f.memory && !no_memory)
 		outcome = take_value(r, ROLE_MEMORY, cell[ROLE_MEMORY], &sample.memory_bytes);
-	if (outcome < 0 || (last == NULL && (no_cpu || no_memory)))
+	if (outcome < 0 || (no_cpu && no_memory == r->f.memory) ||
+	    (last == NULL && (no_cpu || no_memory)))
 		return outcome;
 	sample.at = at;
 	why = place_time(s, &sample.at);

@@ -3,8 +3,8 @@
  * Recorded series as CSV. The first line names the columns; a comma, semicolon or tab separates
  * them. The names that are known: series.c, vscalectl(1). A time is of an epoch in seconds or
  * finer, or of ISO 8601. In each series a time is at least 0.1 s after the one before it, the last
- * at most 366 days after the first; a gap of more than a day is left out. Where a cell is empty the
- * value before holds.
+ * at most 366 days after the first; a gap of more than a day is left out, and one of more than ten
+ * minutes and ten times the interval before it. Where a cell is empty the value before holds.
  */
 #pragma once
 

@@ -73,6 +73,14 @@ static void check_failure(const char *line, int code, const char *err)
 		fprintf(stderr, "%s: %s", line, err_text);
 }
 
+static void put(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "we");
+
+	CHECK(f != NULL && fputs(text, f) >= 0);
+	fclose(f);
+}
+
 /* On a terminal, progress is printed with the file's name, and cleared at the end. */
 TEST(progress)
 {
@@ -141,13 +149,54 @@ TEST(prometheus)
 	CHECK_STR(strstr(out_text, "\"seed\""), csv);
 	free(csv);
 	check_failure("backtest " SERIES "answer-error.json", CTL_ERROR,
-		      "answer-error.json: it is not the answer of a Prometheus server");
+		      "answer-error.json: it is not the answer of a Prometheus server to a range "
+		      "query: parse error\n");
 	check_failure("backtest " SERIES "answer-short.json", CTL_ERROR,
 		      "answer-short.json: sample ");
 	/* Two series: two runs, named by their labels. */
 	CHECK_EQ(run("backtest --cpus 8 " SERIES "answer-two.json"), CTL_OK);
-	CHECK(strstr(out_text, "answer-two.json: {namespace:shop,pod:web-0}: 4 samples") != NULL);
-	CHECK(strstr(out_text, "answer-two.json: {namespace:shop,pod:web-1}: 4 samples") != NULL);
+	CHECK(strstr(out_text, "answer-two.json: {namespace:shop,pod:web-0}: 3 samples") != NULL);
+	CHECK(strstr(out_text, "answer-two.json: {namespace:shop,pod:web-1}: 3 samples") != NULL);
+}
+
+/* Answers that servers give beside the one that was asked for. */
+TEST(answers)
+{
+#define ANSWER(type, result) "{\"data\":{\"resultType\":\"" type "\",\"result\":[" result "]}}"
+#define SAMPLES              "\"values\":[[5,\"0.2\"],[65,\"0.3\"]]"
+	static const char *const refused[][2] = {
+		{ANSWER("vector", "{\"metric\":{},\"value\":[5,\"1\"]}"), ": vector\n"},
+		{ANSWER("scalar", "5,\"1\""), ": scalar\n"},
+		{ANSWER("matrix", "{\"metric\":{}," SAMPLES ",\"histograms\":[[125,{}]]}"),
+		 ": histograms\n"},
+		{ANSWER("matrix", ""), ": no series\n"},
+		{"{\"error\":\"\\u001b[2J\"}", "query: ?[2J\n"},
+	};
+	static const char *const taken[] = {
+		/* A label with quotes in it; a mark of the byte order, and a tab. */
+		ANSWER("matrix", "{\"metric\":{\"pod\":\"a\\\"\\tb\"}," SAMPLES "}"),
+		"\xef\xbb\xbf\t" ANSWER("matrix", "{\"metric\":{}," SAMPLES "}"),
+	};
+	char path[] = "/tmp/vscaled-answer-XXXXXX", line[64];
+	int fd = mkstemp(path);
+
+	CHECK(fd >= 0);
+	snprintf(line, sizeof line, "backtest %s", path);
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		put(path, refused[i][0]);
+		check_failure(line, CTL_ERROR, refused[i][1]);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(taken); i++) {
+		put(path, taken[i]);
+		CHECK_EQ(run(line), CTL_OK);
+		CHECK(strstr(out_text, ": 2 samples") != NULL);
+	}
+	put(path, "{\"warnings\":[\"a store is away\"],\"data\":{\"result\":[{" SAMPLES "}]}}");
+	CHECK_EQ(run(line), CTL_OK);
+	snprintf(line, sizeof line, "%s: the server warns: a store is away\n", path);
+	CHECK_STR(err_text, line);
+	close(fd);
+	unlink(path);
 }
 
 /* What a spreadsheet writes, from standard input; what of it is not used is said. */
@@ -186,8 +235,7 @@ TEST(html)
 TEST(gap)
 {
 	CHECK_EQ(run("backtest " SERIES "gap.csv"), CTL_OK);
-	CHECK(strstr(err_text, "gap.csv: left out 1 d 23 h without a sample (gaps of more than a "
-			       "day: 1)\n") != NULL);
+	CHECK(strstr(err_text, "gap.csv: left out 1 d 23 h without a sample (gaps: 1)\n") != NULL);
 	CHECK(strstr(out_text, "4 samples, ") != NULL);
 }
 

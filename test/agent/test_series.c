@@ -63,12 +63,12 @@ TEST(forms)
 		 .at = START + 250000,
 		 .micro = {2000000, 1000000},
 		 .text = "date,CPU %\n2023-11-14T23:13:20.250+01:00,50\n" SECOND(".5+0000") ",25"},
-		/* Empty: the value before; nothing before: no sample. */
+		/* Empty: the value before; all empty, or nothing before: no sample. */
 		{.at = START,
 		 .micro = {1000000, 1000000},
 		 .bytes = 8192,
 		 .text = "time,cpu,memory\n1699999990,,1\n1700000000,1,8192\n1700000010,NaN,"
-			 "\n1700000015,+Inf,-Infinity\n1700000020,3,null\n"},
+			 "\n1700000015,+Inf,4096\n1700000020,3,null\n"},
 		/* A quote within quotes, and one series by name. */
 		{.at = START,
 		 .micro = {2000000, 3000000},
@@ -109,8 +109,8 @@ TEST(series)
 	CHECK_STR(f.unused, "node");
 	CHECK_STR(f.series[0].name, "shop/a");
 	CHECK_STR(f.series[1].name, "shop/b");
-	CHECK_EQ(f.series[0].count, 3);
-	CHECK_EQ(f.series[0].samples[2].micro_cores, 3000000);
+	CHECK_EQ(f.series[0].count, 2);
+	CHECK_EQ(f.series[0].samples[1].micro_cores, 3000000);
 	CHECK_EQ(f.series[1].samples[2].micro_cores, 5000000);
 	series_drop(&f);
 }
@@ -142,6 +142,38 @@ TEST(gaps)
 	series_drop(&f);
 	CHECK_EQ(parse("time,cpu_cores\n0,1\n60,1\n172860,2\n172800,2\n", 0, &f, &e), -EBADMSG);
 	CHECK_EQ(e.line, 5);
+}
+
+/* Off for a night, or for a part of each hour: a value does not hold for so long. */
+TEST(short_gaps)
+{
+	static const struct {
+		const char *text;
+		size_t count, gaps;
+		usec_t left_out_sec;
+	} rows[] = {
+		{"0,1\n60,1\n120,1\n43320,2\n43380,2\n", 5, 1, 43200 - 60},
+		{"0,1\n30,1\n3600,2\n3630,2\n7200,3\n7230,3\n", 6, 2, 2 * 3540},
+		/* A division by 0 while it is off. */
+		{"0,1\n60,1\n120,NaN\n3600,NaN\n7260,2\n7320,2\n", 4, 1, 7200 - 60},
+		/* Few samples, or samples that are late. */
+		{"0,1\n3600,1\n36000,1\n", 3, 0, 0},
+		{"0,1\n1,1\n600,1\n", 3, 0, 0},
+		{"0,1\n43200,1\n43260,1\n", 3, 0, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char text[256];
+		struct series_error e;
+		struct series_file f;
+
+		snprintf(text, sizeof text, "time,cpu_cores\n%s", rows[i].text);
+		CHECK_OK(parse(text, 0, &f, &e));
+		CHECK_EQ(f.series->count, rows[i].count);
+		CHECK_EQ(f.series->gaps, rows[i].gaps);
+		CHECK_EQ(f.series->left_out_usec, rows[i].left_out_sec * USEC_PER_SEC);
+		series_drop(&f);
+	}
 }
 
 TEST(malformed)
