@@ -504,6 +504,23 @@ static struct managed *level_new(struct pod *p)
 	return m;
 }
 
+/* It makes room for the containers whose originals are known; of one with unknown ones, which is
+ * not written to, what its spec has counts. */
+static bool level_in_doubt(const struct pod *p)
+{
+	bool doubt = false, known = false;
+
+	POD_FOREACH (m, p) {
+		bool unknown = m->originals.trust == ORIGINALS_UNKNOWN;
+
+		if (unknown && m->reason == STATE_RANGES_UNREAD)
+			return true;
+		doubt |= unknown;
+		known |= !unknown && m->container.annotated;
+	}
+	return doubt && !known;
+}
+
 static void find_level(struct pod *p, const struct pod_children *all)
 {
 	uint64_t spec[RESOURCE_COUNT];
@@ -518,7 +535,7 @@ static void find_level(struct pod *p, const struct pod_children *all)
 	}
 	if (m == NULL)
 		m = p->level = level_new(p);
-	if (m == NULL || managed_state(m) == UNIT_RESTORED || pod_in_doubt(p))
+	if (m == NULL || managed_state(m) == UNIT_RESTORED || level_in_doubt(p))
 		return;
 	if (pod_out_of_reach(m, p->path)) {
 		pod_put_back_level(p, all);

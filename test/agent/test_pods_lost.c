@@ -161,6 +161,32 @@ TEST_RIG(level_beside_sidecar)
 	CHECK_EQ(rig_bytes(r, p->level, "memory.max"), 112 * MIB);
 }
 
+static void burn_log(struct rig *r)
+{
+	rig_burn(r, r->pod[0].container[1].unit, 900);
+}
+
+/* One container's originals are unknown: the pod's level has room for the others all the same. */
+TEST_RIG(level_in_doubt)
+{
+	struct rig_pod *p =
+		lost_begin(r, "Auto",
+			   "{\"containers\":{\"log\":{\"cpu\":{\"original\":\"300m\",\"limit\":"
+			   "\"300m\"},\"memory\":{\"original\":\"32Mi\",\"limit\":\"32Mi\"}}}}");
+
+	list(r, p);
+	CHECK_EQ(r->events[EVENT_ORIGINALS_UNKNOWN], 1);
+	rig_run(r, 30, burn_log);
+	CHECK_EQ(rig_cpu_milli(r, p->container[0].unit), 800);
+	CHECK(rig_cpu_milli(r, p->container[1].unit) >= 900);
+	CHECK(rig_cpu_milli(r, p->level) >= 1700);
+	CHECK(!r->below);
+	p->mode = NULL;
+	rig_pod_run(r, p, 130, pods_burn_20);
+	CHECK_EQ(rig_cpu_milli(r, p->container[1].unit), 300);
+	CHECK_EQ(rig_cpu_milli(r, p->level), 1100);
+}
+
 /* What is gone is not waited for. */
 TEST_RIG_BOTH(gone, deleted)
 {
