@@ -570,7 +570,8 @@ static void restore_unit(const struct restore *r, const struct restore_target *t
 	struct work w;
 	int e = work_open(r, t, &w);
 
-	*ret = (struct restore_result){.unit = t->name, .outcome = RESTORE_RESTORED};
+	*ret = (struct restore_result){
+		.unit = t->name, .record = t->baseline, .outcome = RESTORE_RESTORED};
 	ret->from = ret->to = t->baseline->limits;
 	if (e == -ENOENT || e == -ENODEV) {
 		restore_gone(r, t, ret);
@@ -715,7 +716,8 @@ static int targets_of(const struct restore *r, const struct baseline_set *set, c
 static bool restore_target(const struct restore *r, const struct restore_target *t,
 			   restore_each_fn *each, void *arg)
 {
-	struct restore_result result = {.unit = t->name, .outcome = RESTORE_PENDING};
+	struct restore_result result = {
+		.unit = t->name, .record = t->baseline, .outcome = RESTORE_PENDING};
 	bool keep = r->keep_pods && baseline_pod(t->baseline) != NULL;
 
 	if (t->missing == RESTORE_POD_GONE)

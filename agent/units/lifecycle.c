@@ -110,6 +110,7 @@ struct restore_job {
 	control_result_fn *each; /* of the operator who restores; NULL: it is a hand-back */
 	void *arg;
 	enum restore_outcome outcome; /* of the last unit */
+	const struct managed *only;   /* whose outcome it is; NULL: of any */
 	bool quiet;
 	bool quick; /* no client waits for it */
 	bool files; /* in the files alone */
@@ -126,14 +127,24 @@ static void note_what_stands(struct managed *m)
 	control_set_kernel(&m->control, &u.limits);
 }
 
+/* A pod and the one before it may have the same name. */
+static struct managed *managed_of_record(const struct unit_table *t, const struct baseline *record)
+{
+	UNITS_FOREACH (m, t)
+		if (m->record == record)
+			return m;
+	return NULL;
+}
+
 static void on_result(void *arg, const struct restore_result *result)
 {
 	struct restore_job *job = arg;
-	struct managed *m = managed_find(job->units, result->unit);
+	struct managed *m = managed_of_record(job->units, result->record);
 	bool tried = m != NULL && result->outcome != RESTORE_PENDING;
 	bool restored = tried && result->outcome != RESTORE_FAILED;
 
-	job->outcome = result->outcome;
+	if (job->only == NULL || job->only == m)
+		job->outcome = result->outcome;
 	if (tried && !job->quiet)
 		message_restored(m, result);
 	if (restored) {
@@ -282,6 +293,7 @@ static void hand_back(struct hand_back *h, struct managed *m)
 	struct restore_job job = {
 		.units = h->units,
 		.quiet = m->hand_back.reported,
+		.only = m,
 		.quick = true,
 		/* It stays on record: PID 1 gets the originals once it can be called. */
 		.files = absent && managed_rule(m) != NULL,

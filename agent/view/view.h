@@ -80,8 +80,10 @@ enum restore_outcome {
 	RESTORE_OUTCOME_COUNT,
 };
 
+struct baseline;
 struct restore_result {
-	const char *unit; /* or NAMESPACE/POD[/CONTAINER] */
+	const char *unit; /* or NAMESPACE/POD[/CONTAINER]; several records may have it: */
+	const struct baseline *record;
 	enum restore_outcome outcome;
 	char detail[320]; /* in words; "" when there is nothing to add */
 	/* What stood before the first write, and the originals; equal where nothing was read. */

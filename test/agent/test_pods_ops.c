@@ -202,6 +202,33 @@ static void test_commands(enum cgroup_driver driver)
 	rig_close(&r);
 }
 
+/* The cgroups and records of a pod whose end was not seen are still there, and its successor of
+ * that name is handed back: what that one uses holds its memory up, whatever became of the first.
+ */
+static void test_successor(void)
+{
+	OWN(rig_close) struct rig r;
+	struct rig_pod *p = pods_begin(&r, DRIVER_CGROUPFS, ""), *q;
+
+	pods_raise_app(&r, p);
+	q = rig_pod_add(&r, DRIVER_CGROUPFS, "web-0");
+	rig_container_add(&r, q, "app", 200, 64 * MIB);
+	rig_container_add(&r, q, "log", 300, 32 * MIB);
+	q->mode = "Auto";
+	rig_pod_list(&r, q);
+	rig_run(&r, 15, pods_burn_800);
+	for (unsigned i = 0; i < 10; i++) {
+		rig_grow(&r, q->container[0].unit, 10 * MIB);
+		rig_run(&r, 1, pods_burn_20);
+	}
+	q->mode = NULL;
+	rig_pod_run(&r, q, 70, pods_burn_20);
+	CHECK(rig_bytes(&r, q->container[0].unit, "memory.max") >= 100 * MIB);
+	q->container[0].unit->anon_bytes = MIB;
+	rig_run(&r, 130, pods_burn_20);
+	pods_check_originals(&r, q);
+}
+
 /* Two pods of one workload: the second starts from the first one's history, without double
  * counting. */
 static void test_history_of_a_workload(void)
@@ -344,6 +371,7 @@ int main(void)
 	test_left_out_and_reported();
 	test_many_containers();
 	test_own_cpus();
+	test_successor();
 	test_history_of_a_workload();
 	test_kill_in_a_full_pod();
 	test_read_only_tree();
