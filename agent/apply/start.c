@@ -214,6 +214,7 @@ static void begin(struct managed *m, const struct arrival *a, const struct limit
 	const struct baseline *b = m->record;
 	uint32_t target = m->control.target;
 	struct limits original = b != NULL ? b->limits : *now;
+	struct policy_rule wider = *rule;
 
 	if (b == NULL)
 		limits_as_spec(&original, a->spec_milli);
@@ -229,8 +230,12 @@ static void begin(struct managed *m, const struct arrival *a, const struct limit
 	if (b != NULL && m->originals.touched &&
 	    (narrower(&b->limits, now, rule) ||
 	     (is_reported_more(m, b, a) && !sizes(rule, RESOURCES_MEMORY)))) {
-		/* Sized by an earlier run of vscaled under a wider rule. */
-		lifecycle_release(m, m->pod != NULL ? STATE_NOT_ANNOTATED : STATE_NOT_SIZED);
+		/* Sized by an earlier run of vscaled under a wider rule: rule_apply() follows. */
+		wider.resources = RESOURCES_BOTH;
+		if (rule->mode != MODE_OFF)
+			control_set_rule(&m->control, &wider);
+		else
+			lifecycle_release(m, m->pod ? STATE_NOT_ANNOTATED : STATE_NOT_SIZED);
 	}
 	persist_adopt_history(m);
 	/* A boost was written, by an earlier run of vscaled or for the run of the unit before. */
@@ -369,11 +374,24 @@ static enum state_reason takes_away_reason(const struct managed *m)
 	}
 }
 
+/* Memory that the rule leaves out, while its original limit is too low for what is in use. */
+static uint32_t still_sized(const struct managed *m, const struct policy_rule *rule)
+{
+	const struct control *c = &m->control;
+	uint64_t back = c->resource[RESOURCE_MEMORY].original;
+	uint64_t least = mem_with_margin(&m->config->tuning.memory, mem_use(&c->last));
+
+	return rule->mode != MODE_OFF && m->cgroup.cg != NULL && c->kernel.mem_max > back &&
+			       (least > back || !(c->last.have & USAGE_MEM_STAT))
+		       ? c->rule.resources & RESOURCES_MEMORY
+		       : 0;
+}
+
 void rule_apply(struct managed *m)
 {
 	const struct policy_rule *rule = managed_rule(m);
-	struct policy_rule old = m->control.rule;
-	bool back = managed_state(m) == UNIT_UNMANAGED;
+	struct policy_rule old = m->control.rule, now;
+	bool back = managed_state(m) == UNIT_UNMANAGED, waits;
 
 	if (m->control.started_at == 0 || back) {
 		m->hand_back.due = false;
@@ -385,21 +403,30 @@ void rule_apply(struct managed *m)
 		control_set_rule(&m->control, rule);
 		return;
 	}
-	if (policy_rule_equal(&old, rule))
+	now = *rule;
+	now.resources |= still_sized(m, rule);
+	waits = now.resources != rule->resources;
+	if (waits && !m->hand_back.reported)
+		event_tell(EVENT_RESTORE_LEFT, .who = message_who(m), .resource = RESOURCE_MEMORY,
+			   .from = m->control.kernel.mem_max,
+			   .to = m->control.resource[RESOURCE_MEMORY].original,
+			   .detail = "still sized");
+	m->hand_back.reported = waits;
+	if (policy_rule_equal(&old, &now))
 		return;
 	if (managed_state(m) == UNIT_GAVE_WAY && !rule->freeze) {
 		managed_set_reason(m, STATE_SIZING);
 		control_end_suspension(&m->control);
 		drift_forget_writers(m);
 	}
-	control_set_rule(&m->control, rule);
+	control_set_rule(&m->control, &now);
 	if (rule->mode == MODE_INITIAL && old.mode != MODE_INITIAL)
 		control_set_sized(&m->control);
 	/* It must not stay below the owner's value. */
 	if (old.mode == MODE_AUTO && rule->mode == MODE_INITIAL && m->cgroup.cg != NULL)
 		release_put_back(m, RESOURCE_MEMORY, m->control.resource[RESOURCE_MEMORY].original,
 				 REASON_RESTORE);
-	if (takes_away(&old, rule))
+	if (takes_away(&old, &now))
 		lifecycle_release(m, takes_away_reason(m));
 	else if (rule->mode != MODE_OFF && m->cgroup.cg != NULL &&
 		 (!m->originals.saved || scope_out_of_reach(m->pid1, m->cgroup.path)))

@@ -213,8 +213,10 @@ static enum controlled_values controlled_now(const struct managed *m)
 /* It is no longer named by `resources`, and the spec still has another value than the original. */
 static bool is_dropped(const struct managed *m, enum resource r, const struct report_resource *x)
 {
-	return m->container.annotated && !(m->container.rule.rule.resources & (1u << r)) &&
-	       m->record != NULL && m->record->ratified && !m->hand_back.due &&
+	uint32_t named = m->container.rule.rule.resources | m->control.rule.resources;
+
+	return m->container.annotated && !(named & (1u << r)) && m->record != NULL &&
+	       m->record->ratified && !m->hand_back.due &&
 	       ((x->spec_limit != LIMIT_MAX &&
 		 x->spec_limit != persist_original_limit(m, r, x->spec_limit)) ||
 		x->spec_request != persist_original_request(m, r, x->spec_request));

@@ -365,6 +365,9 @@ void lifecycle_tick(struct hand_back *h)
 	if (h->units->pid1->listed && h->units->wake->now >= h->strays_at)
 		release_strays(h);
 	UNITS_FOREACH (m, h->units) {
+		/* Memory that the rule leaves out may wait for its use to fall. */
+		if (managed_has_laws(m) && m->control.rule.resources != managed_rule(m)->resources)
+			rule_apply(m);
 		unit_update_blocked(m);
 		if (!m->hand_back.due || h->units->wake->now < m->hand_back.next_at ||
 		    h->units->wake->now < h->not_before ||

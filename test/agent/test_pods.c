@@ -375,6 +375,42 @@ TEST_RIG_DRIVERS(pod_before_its_cgroup)
 	CHECK(rig_cpu_milli(r, p->container[0].unit) >= 800);
 }
 
+/* Memory is no longer named, and more is in use than its original limit: that goes back once use
+ * allows, and CPU is sized all the time. restart: of the daemon meanwhile. */
+TEST_RIG_BOTH(resource_no_longer_named, restart)
+{
+	struct rig_pod *p = pods_begin(r, DRIVER_SYSTEMD, "");
+	struct rig_unit *app = p->container[0].unit;
+
+	rig_pod_run(r, p, 5, pods_burn_20);
+	for (unsigned i = 0; i < 10; i++) {
+		rig_grow(r, app, 10 * MIB);
+		rig_run(r, 1, pods_burn_20);
+	}
+	CHECK_EQ(rig_cpu_milli(r, app), 200);
+	p->extra_key = "resources";
+	p->extra_value = "cpu";
+	rig_pod_run(r, p, 70, pods_burn_20);
+	if (restart) {
+		rig_restart(r);
+		rig_pod_list(r, p);
+		rig_run(r, 70, pods_burn_20);
+	}
+	CHECK_EQ(r->events[EVENT_RESTORE_LEFT], restart ? 2 : 1);
+	CHECK(rig_bytes(r, app, "memory.max") >= 100 * MIB);
+	CHECK_EQ(managed_state(pods_of(r, "default/web-0/app")), UNIT_MANAGED);
+	pods_raise_app(r, p);
+	app->anon_bytes = 10 * MIB;
+	rig_run(r, 130, pods_burn_800);
+	CHECK_EQ(rig_bytes(r, app, "memory.max"), 64 * MIB);
+	CHECK(!pods_of(r, "default/web-0/app")->control.resource[RESOURCE_MEMORY].managed);
+	CHECK(rig_cpu_milli(r, app) >= 800);
+	CHECK_EQ(r->kills, 0);
+	p->mode = NULL;
+	rig_pod_run(r, p, 70, pods_burn_20);
+	pods_check_originals(r, p);
+}
+
 TEST(with_parameters)
 {
 	for (enum cgroup_driver driver = 0; driver < DRIVER_COUNT; driver++) {
