@@ -316,6 +316,32 @@ TEST(one_resource_less)
 	CHECK(managed_find(&c.rig.daemon->units, "default/web-0/app") != NULL);
 }
 
+/* Memory is no longer sized, and its original is too low for what is in use: cgroup and spec keep
+ * what they have, over a restart of the agent, and go back once use allows. */
+TEST_DRIVERS(one_resource_waits)
+{
+	struct rig_pod *p = begin_grown(driver);
+
+	crig_annotate(&c, p, "resources", "cpu");
+	rig_run(&c.rig, 90, burn_50);
+	crig_kubelet(&c, p, NULL);
+	rig_stop(&c.rig);
+	crig_start(&c);
+	rig_run(&c.rig, 90, burn_50);
+	crig_kubelet(&c, p, NULL);
+	CHECK(has_headroom(&c));
+	CHECK(rig_bytes(&c.rig, app_of(p), "memory.max") > app_of(p)->anon_bytes);
+	app_of(p)->anon_bytes = 20 * MIB;
+	CHECK(crig_until(&c, 240, burn_50, memory_is_original));
+	rig_run(&c.rig, 2, burn_50);
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 10, burn_50);
+	CHECK_EQ(memory_of(&c), 64 * MIB);
+	CHECK(cgroup_is_original(&c));
+	CHECK(managed_find(&c.rig.daemon->units, "default/web-0/app") != NULL);
+	CHECK_EQ(c.rig.kills, 0);
+}
+
 static void grow_log(struct rig *r)
 {
 	burn_50(r);
