@@ -348,10 +348,13 @@ static int search_below(struct search *s, const char *path, unsigned level)
 
 		if (e->d_type != DT_DIR || e->d_name[0] == '.' || (size_t)n >= sizeof next)
 			continue;
-		if (pods && level == 0 && strlen(path) < s->size && search_hit(s, path)) {
-			strcpy(s->ret, path);
-			return 0;
-		}
+		/* The kubelet's root itself may be named like that: Docker Desktop. */
+		const char *const roots[] = {path, next};
+		for (size_t i = 0; pods && level == 0 && i < ARRAY_SIZE(roots); i++)
+			if (strlen(roots[i]) < s->size && search_hit(s, roots[i])) {
+				strcpy(s->ret, roots[i]);
+				return 0;
+			}
 		/* What is in pods is theirs: no node's own. */
 		if (!pods && level > 0 && search_below(s, next, level - 1) == 0)
 			return 0;

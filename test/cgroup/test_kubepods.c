@@ -162,6 +162,8 @@ TEST(searches)
 		{ROOTLESS, ROOTLESS "/kubepods.slice/kubepods-pod"},
 		{ROOTLESS "/kubelet", ROOTLESS "/kubelet/kubepods/pod"},
 		{"", "kubepods/pod"},
+		/* Docker Desktop: the kubelet's root has the name of what is below it. */
+		{"kubepods", "kubepods/kubepods/burstable/pod"},
 	};
 	char prefix[KUBEPODS_PATH_MAX], path[KUBEPODS_PATH_MAX];
 
