@@ -204,18 +204,20 @@ void report_recall(const struct report_tuning *t, struct report_state *s,
 }
 
 /* One container of a 200: the object's values count, not those asked for. others: an external
- * writer changed the spec in between. Sets m->foreign. True: admission lowered what was sent. */
+ * writer changed the spec in between. Sets m->foreign. True: admission changed what was sent; what
+ * it raised would be raised again, so only leads are sent for a while. */
 static bool take_answer(const struct report_tuning *t, struct report_state *s,
 			const struct report_facts *f, size_t i, bool others, usec_t now)
 {
 	const struct report_container *c = &f->containers[i];
 	const struct report_values spec = report_spec_of(f, i);
 	struct report_memory *m = &s->container[i];
-	bool lowered = false;
+	const struct report_values *want = &m->want[0];
+	bool changed = false;
 
 	m->foreign = report_foreign_values(s, m, c, &spec, now);
 	for (size_t r = 0; r < RESOURCE_COUNT; r++) {
-		if (m->want[0].limit[r] == 0)
+		if (want->limit[r] == 0)
 			continue;
 		/* Without owners: what was asked for, unless others wrote meanwhile, is vscaled's,
 		 * whatever admission made of it. */
@@ -224,12 +226,14 @@ static bool take_answer(const struct report_tuning *t, struct report_state *s,
 		if (m->foreign & (1u << r))
 			continue;
 		m->theirs &= ~(1u << r);
-		lowered |= report_refuse_value(m, r, &m->want[0], &spec, false,
-					       add_sat(now, t->refusal_usec));
+		if (spec.limit[r] > want->limit[r] || spec.request[r] > want->request[r])
+			s->back_until = add_sat(now, t->small_usec);
+		(void)report_refuse_value(m, r, want, &spec, false, add_sat(now, t->refusal_usec));
+		changed |= !report_equal(&spec, want, r);
 	}
 	m->theirs |= m->foreign;
 	m->known = spec;
-	return lowered;
+	return changed;
 }
 
 /* The ceilings end. No higher memory limit is accepted yet: leads stay refused. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Owners of values by managedFields: what admission made of ours, and what an owner applies. */
-#include "test/policy/report_rig.h"
+#include "test/policy/report_lead_rig.h"
 
 static void send_900(struct report_rig *g)
 {
@@ -53,6 +53,34 @@ TEST(lowered)
 		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), LOWERED);
 		CHECK_EQ(allowed(&g), 600);
 		CHECK_EQ(rig_observe(&g) & LOWERED, 0);
+	}
+}
+
+/* Like what is lowered, but that there is no more to bound: the higher value stays for a while. A
+ * lead does not wait for that. */
+TEST(raised)
+{
+	WITH(g)
+	{
+		send_900(&g);
+		CHECK_EQ(stored(&g, 1200, OWNER_VSCALED), 0);
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), LOWERED);
+		CHECK_EQ(allowed(&g), LIMIT_MAX);
+		CHECK_EQ(report_foreign(g.s, 0), 0);
+		rig_echo(&g);
+		CHECK(!rig_later(&g, 500 * S));
+		CHECK(rig_later(&g, 200 * S));
+		CHECK_EQ(rig_limit(&g, 0, CPU), 900);
+	}
+	WITH(g)
+	{
+		send_900(&g);
+		CHECK_EQ(stored(&g, 1200, OWNER_VSCALED), 0);
+		CHECK_EQ(rig_answer(&g, REPORT_ANSWER_OK, 0), LOWERED);
+		rig_echo(&g);
+		grow(&g, 210 * MIB, 10 * MIB);
+		CHECK(rig_decide(&g));
+		CHECK_EQ(g.d.urgency, REPORT_LEADS);
 	}
 }
 

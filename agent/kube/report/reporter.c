@@ -400,8 +400,9 @@ static void reporter_changes(struct pod_report *t, const struct reporter_view *v
 		return;
 	}
 	if (changes & REPORT_CHANGE_LOWERED)
-		text = "admission lowers what vscaled sends: no more than the stored values is "
-		       "sent before kubernetes.refusalTime has passed";
+		text = "admission changes what vscaled sends: no more than a lower stored value is "
+		       "sent before kubernetes.refusalTime has passed; a higher one stays for 10 "
+		       "min";
 	if (changes & REPORT_CHANGE_REFUSED) {
 		reporter_set_refusal(t, text);
 		t->hurry = HURRY_NEW;
