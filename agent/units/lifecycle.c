@@ -365,8 +365,10 @@ void lifecycle_tick(struct hand_back *h)
 	if (h->units->pid1->listed && h->units->wake->now >= h->strays_at)
 		release_strays(h);
 	UNITS_FOREACH (m, h->units) {
-		/* Memory that the rule leaves out may wait for its use to fall. */
-		if (managed_has_laws(m) && m->control.rule.resources != managed_rule(m)->resources)
+		const struct policy_rule *rule = managed_has_laws(m) ? managed_rule(m) : NULL;
+
+		/* Memory that it leaves out may wait for its use to fall. */
+		if (rule != NULL && m->control.rule.resources != rule->resources)
 			rule_apply(m);
 		unit_update_blocked(m);
 		if (!m->hand_back.due || h->units->wake->now < m->hand_back.next_at ||
