@@ -193,8 +193,10 @@ static uint64_t lowest(const struct managed *m, enum resource r)
 	const struct control *c = &m->control;
 	usec_t half_life = m->config->tuning.cpu.floor_half_life_usec;
 
-	if (r == RESOURCE_CPU)
+	if (r == RESOURCE_CPU) {
+		half_life = cpu_goal_of(&m->config->tuning, c->rule.goal).floor_half_life_usec;
 		return floor_value(&c->cpu.floor, half_life, m->wake->now_real);
+	}
 	return MAX(c->rule.mem_bytes.min, floor_value(&c->mem.floor, half_life, m->wake->now_real));
 }
 

@@ -82,6 +82,27 @@ TEST_RIG(container)
 	cJSON_Delete(all);
 }
 
+/* The floor of a failed decrease is shown as the goal has it: savings gives it up sooner. */
+TEST_RIG(floor_by_goal)
+{
+	struct managed *m;
+	struct shown x;
+	cJSON *full;
+
+	rig_pod_put(r, pods_begin(r, DRIVER_CGROUPFS, ""));
+	rig_run(r, 20, pods_burn_800);
+	m = pods_of(r, "default/web-0/app");
+	m->control.rule.goal = GOAL_SAVINGS;
+	m->control.cpu.floor = (struct shrink_floor){
+		.value = 800, .since_real = m->wake->now_real - 30 * USEC_PER_MIN};
+	x = shown_entry(m);
+	full = shown_json(&x, false);
+	CHECK_EQ(cJSON_GetNumberValue(
+			 cJSON_GetObjectItem(cJSON_GetObjectItem(full, "cpu"), "floor")),
+		 400);
+	cJSON_Delete(full);
+}
+
 /* Of what was not attached yet nothing is known. */
 TEST_RIG(nothing_known)
 {
