@@ -485,7 +485,7 @@ TEST(refused)
 	refused(&c, "refused  shop/web-vpa-bad: status.version: not v3\n");
 	c = good;
 	c.samples = 0;
-	refused(&c, "status: no sample of CPU yet\n");
+	refused(&c, "status.totalSamplesCount: 0 or missing: no sample of CPU yet\n");
 	c = good;
 	c.cpu.buckets[0].bucket = 176;
 	refused(&c, "status.cpuHistogram.bucketWeights: a key is no bucket from 0 to 175\n");

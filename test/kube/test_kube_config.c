@@ -173,6 +173,13 @@ TEST(accepted)
 		CHECK(c.insecure);
 		kube_config_free(&c);
 	}
+	/* kubectl lets the proxy resolve names, for curl that is another scheme. */
+	CHECK_OK(parse(FULL(", proxy-url: 'socks5://u:" SECRET "@[::1]:1080'", ""), &c, &err));
+	CHECK_STR(c.proxy_url, "socks5h://u:" SECRET "@[::1]:1080");
+	kube_config_free(&c);
+	CHECK_OK(parse(FULL(", proxy-url: 'socks5h://p'", ""), &c, &err));
+	CHECK_STR(c.proxy_url, "socks5h://p");
+	kube_config_free(&c);
 	/* Empty, as tools write what is not used. */
 	CHECK_OK(parse(FULL("", "token: a, username: '', password: \"\", as: '', as-uid: null, "
 				"as-groups: []"),

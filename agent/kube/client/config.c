@@ -393,6 +393,20 @@ static int check_cluster(const struct place *at, const struct node *n, struct ku
 	return 0;
 }
 
+/* As in kubectl, a SOCKS proxy resolves names; for curl that is another scheme. */
+static int take_socks(const struct place *at, struct kube_config *c)
+{
+	char *url = NULL;
+
+	if (c->proxy_url == NULL || !starts(c->proxy_url, "socks5:"))
+		return 0;
+	if (asprintf(&url, "socks5h%s", strchr(c->proxy_url, ':')) < 0)
+		return say_memory(at);
+	credential_wipe(c->proxy_url);
+	c->proxy_url = url;
+	return 0;
+}
+
 /* One of two ways to say the same: data before the file, as kubectl does. */
 static void prefer(char *first, char **second)
 {
@@ -406,6 +420,8 @@ static int take_cluster(const struct place *at, const struct node *n, struct kub
 
 	if (r == 0)
 		r = check_cluster(at, n, c);
+	if (r == 0)
+		r = take_socks(at, c);
 	prefer(c->ca_data, &c->ca_file);
 	return r;
 }

@@ -123,7 +123,7 @@ static void read_status(const struct field *object, struct history_checkpoint *h
 	read_histogram(&status, "cpuHistogram", &h->histogram[RESOURCE_CPU]);
 	read_histogram(&status, "memoryHistogram", &h->histogram[RESOURCE_MEMORY]);
 	if (h->samples == 0)
-		field_bad(&status, NULL, "no sample of CPU yet");
+		field_bad(&status, "totalSamplesCount", "0 or missing: no sample of CPU yet");
 	if (h->last_real == 0)
 		field_bad(&status, "lastSampleStart", "missing");
 	/* Older VPAs did not always write it: then a sample stands for a minute, as in VPA. */
