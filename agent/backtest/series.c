@@ -122,7 +122,7 @@ static bool parse_number(const struct reader *r, char *text, __int128 *ret_nano)
 	return quantity_parse(text, ret_nano) == 0 && *ret_nano >= 0;
 }
 
-/* YYYY-MM-DD HH:MM[:SS[.fraction]] with T for the space, and Z or a zone at the end. */
+/* YYYY-MM-DD HH:MM[:SS[.fraction]] with T for the space, and Z, a zone or UTC at the end. */
 static bool parse_date(const char *text, usec_t *ret)
 {
 	struct tm tm = {0};
@@ -137,9 +137,9 @@ static bool parse_date(const char *text, usec_t *ret)
 	if (at != NULL && *at == '.')
 		for (usec_t unit = USEC_PER_SEC / 10; *++at >= '0' && *at <= '9'; unit /= 10)
 			fraction += (usec_t)(*at - '0') * unit;
-	if (at != NULL && *at != '\0')
+	if (at != NULL && *at != '\0' && strcmp(at, " UTC") != 0)
 		at = strptime(at, "%z", &tm);
-	if (at == NULL || *at != '\0')
+	if (at == NULL || (*at != '\0' && strcmp(at, " UTC") != 0))
 		return false;
 	seconds = -tm.tm_gmtoff;
 	seconds += timegm(&tm);
@@ -454,8 +454,9 @@ static int read_lines(struct reader *r, char *text)
 		line = strsep(&text, "\n");
 		line[strcspn(line, "\r")] = '\0';
 		r->e.line++;
-		if (r->e.line == 1)
-			outcome = read_header(r, line);
+		/* Grafana names the separator in front. */
+		if (r->columns == 0)
+			outcome = strncmp(line, "sep=", 4) == 0 ? 0 : read_header(r, line);
 		else if (*line != '\0')
 			outcome = read_row(r, line);
 		if (text == NULL)

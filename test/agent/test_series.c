@@ -69,6 +69,11 @@ TEST(forms)
 		 .bytes = 8192,
 		 .text = "time,cpu,memory\n1699999990,,1\n1700000000,1,8192\n1700000010,NaN,"
 			 "\n1700000015,+Inf,4096\n1700000020,3,null\n"},
+		/* Grafana's CSV for Excel; the zone as BigQuery and Go write it. */
+		{.at = START,
+		 .micro = {250000, 1000000},
+		 .text = "sep=,\r\n\"Time\",\"CPU (cores)\"\r\n" SECOND(" UTC") ",0.25\r\n" SECOND(
+			 ".5 +0000 UTC") ",1\r\n"},
 		/* A quote within quotes, and one series by name. */
 		{.at = START,
 		 .micro = {2000000, 3000000},
@@ -207,6 +212,8 @@ TEST(malformed)
 		{"time,cpu_cores\n2014-13-01 00:00:00,1\n", "time is not", 2, 0},
 		{"time,cpu_cores\n2014-02-14 24:00:00,1\n", "time is not", 2, 0},
 		{"time,cpu_cores\n2014-02-14 00:00:00 CET,1\n", "time is not", 2, 0},
+		{"time,cpu_cores\n2014-02-14 00:00:00 UTC+1,1\n", "time is not", 2, 0},
+		{"sep=,\n", "fewer than two", 2, 0},
 		{"time,cpu_cores\n2014-02-14,1\n", "time is not", 2, 0},
 		{"time,cpu_cores\n1,1\n5,1\n5,1\n", "0.1 s after the one before it; sort by time",
 		 4, 0},
