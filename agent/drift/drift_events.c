@@ -19,7 +19,8 @@ enum answer { NOT_ASKED, STORED_KNOWN, STORED_UNKNOWN };
  *
  *  1. memory.high by the kubelet's formula, or by PID 1 with another property: the brake is set
  *     again (drift_high).
- *  2. A limit where there was none is its owner's: it becomes the original (follow_new_limits).
+ *  2. A limit where there was none, or that is not sized, is its owner's: it becomes the original
+ *     (follow_new_limits).
  *  3. Nothing is written in mode Off or paused: the value is recorded (record_external).
  *  4. A limit whose sizing is suspended follows its writer (follow_suspended).
  *  5. A unit's value waits for PID 1's answer about what it stores; until then a memory limit is
@@ -411,14 +412,20 @@ static bool ask(struct managed *m, const struct limits *seen)
 	return m->drift.stored_asked;
 }
 
+/* Where there was none, or of a resource that is not sized: vscaled did not write it. */
 static bool is_new_limit(const struct external_write *l, enum resource r)
 {
-	uint64_t now = r == RESOURCE_CPU ? l->seen.cpu_quota_usec : l->seen.mem_max;
+	const struct managed *m = l->unit;
+	const struct control *c = &m->control;
+	uint64_t was = c->resource[r].original, now = limit_amount(&l->seen, r);
+	bool moved =
+		now != was || (r == RESOURCE_MEMORY && l->seen.mem_high != c->original.mem_high);
+	bool sized = m->pod != NULL || c->resource[r].managed || managed_state(m) == UNIT_UNMANAGED;
 
-	return l->unit->control.resource[r].original == LIMIT_MAX && now != LIMIT_MAX;
+	return (was == LIMIT_MAX && now != LIMIT_MAX) || (moved && !sized);
 }
 
-/* A limit where there was none at first: it is the owner's, and becomes the original. */
+/* It is the owner's, and becomes the original. */
 static void follow_new_limits(struct external_write *l)
 {
 	struct managed *m = l->unit;
