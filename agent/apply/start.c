@@ -227,10 +227,12 @@ static void begin(struct managed *m, const struct arrival *a, const struct limit
 	control_set_target(&m->control, target);
 	if (m->pod != NULL)
 		pod_set_bounds(m);
-	if (b != NULL && m->originals.touched &&
-	    (narrower(&b->limits, now, rule) ||
-	     (is_reported_more(m, b, a) && !sizes(rule, RESOURCES_MEMORY)))) {
-		/* Sized by an earlier run of vscaled under a wider rule: rule_apply() follows. */
+	if (b != NULL && ((m->pod == NULL && rule->mode == MODE_OFF) ||
+			  (m->originals.touched &&
+			   (narrower(&b->limits, now, rule) ||
+			    (is_reported_more(m, b, a) && !sizes(rule, RESOURCES_MEMORY)))))) {
+		/* Sized by an earlier run of vscaled under a wider rule: rule_apply() follows. In
+		 * mode Off a record would not follow its owner. */
 		wider.resources = RESOURCES_BOTH;
 		if (rule->mode != MODE_OFF)
 			control_set_rule(&m->control, &wider);
@@ -399,7 +401,8 @@ void rule_apply(struct managed *m)
 		managed_reattach(m);
 		return;
 	}
-	if (managed_state(m) == UNIT_RESTORED) {
+	/* What a restore left goes back with the rest. */
+	if (managed_state(m) == UNIT_RESTORED && !(m->record != NULL && takes_away(&old, rule))) {
 		control_set_rule(&m->control, rule);
 		return;
 	}

@@ -53,6 +53,54 @@ TEST_RIG_BOTH(not_sized, restart)
 	check_limits(r, u, 200, GIB);
 }
 
+/* Mode Off since a start of the agent that found the originals. */
+TEST_RIG(off)
+{
+	struct rig_unit *u =
+		rig_begin(r, rig_config("  - match: a.service\n"), 200, 512 * MIB, 20 * MIB);
+
+	rig_run(r, 2, rig_idle);
+	rig_stop(r);
+	rig_write_config(r, rig_config("  - {match: a.service, mode: Off}\n"));
+	CHECK_EQ(rig_start(r), 0);
+	rig_run(r, 10, rig_idle);
+	owner_sets(r, u, 500, GIB);
+	rig_run(r, 10, rig_idle);
+	rig_restart(r);
+	rig_run(r, 10, rig_idle);
+	check_limits(r, u, 500, GIB);
+}
+
+static void take_result(void *arg, const struct restore_result *result)
+{
+	*(enum restore_outcome *)arg = result->outcome;
+}
+
+/* An operator restores, its memory stays as it is in use, and mode Off comes after that. */
+TEST_RIG(left_then_off)
+{
+	struct rig_unit *u = started(r, "  - match: a.service\n");
+	enum restore_outcome outcome = RESTORE_PENDING;
+
+	while (u->anon_bytes < 100 * MIB) {
+		rig_grow(r, u, 2 * MIB);
+		rig_run(r, 1, rig_idle);
+	}
+	for (int i = 0; i < 10 && outcome == RESTORE_PENDING; i++) {
+		rig_run(r, 1, rig_idle);
+		CHECK_EQ(r->loop->serve.api.ops->restore(&r->loop->serve, "a.service", false,
+							 take_result, &outcome),
+			 0);
+	}
+	CHECK_EQ(outcome, RESTORE_LEFT);
+	rig_reload(r, rig_config("  - {match: a.service, mode: Off}\n"));
+	rig_run(r, 10, rig_idle);
+	u->anon_bytes = 20 * MIB;
+	rig_run(r, 120, rig_idle);
+	check_limits(r, u, 200, 64 * MIB);
+	CHECK_EQ(r->daemon->records.baselines.count, 0);
+}
+
 /* MemoryHigh is no limit that vscaled lowered where memory is not sized. */
 TEST_RIG_BOTH(high_not_sized, unlimited)
 {
