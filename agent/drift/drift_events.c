@@ -21,7 +21,8 @@ enum answer { NOT_ASKED, STORED_KNOWN, STORED_UNKNOWN };
  *     again (drift_high).
  *  2. A limit where there was none, or that is not sized, is its owner's: it becomes the original
  *     (follow_new_limits).
- *  3. Nothing is written in mode Off or paused: the value is recorded (record_external).
+ *  3. Nothing is written in mode Off or paused: the value is recorded (record_external). During a
+ *     pause of a unit its owner's value becomes the original as well.
  *  4. A limit whose sizing is suspended follows its writer (follow_suspended).
  *  5. A unit's value waits for PID 1's answer about what it stores; until then a memory limit is
  *     kept safe (ask, bound_until_answer).
@@ -372,6 +373,10 @@ static void resolve_one(struct external_write *l, enum resource r)
 	f.not_deliberate = reloaded(m) || (r == RESOURCE_MEMORY && l->was_stored) ||
 			   (!l->has_stored && m->unit != NULL) || replayed(m, r, &f);
 	action = drift_decide(m, r, &f);
+	if (m->paused && action != DRIFT_ADOPT) {
+		take_limit(m, r, &l->seen);
+		return;
+	}
 	switch (action) {
 	case DRIFT_NONE:
 	case DRIFT_COUNT:
@@ -438,6 +443,15 @@ static void follow_new_limits(struct external_write *l)
 		control_adopt(&m->control, &found, r, &l->x);
 		persist_adopted(m, r);
 	}
+}
+
+/* Its files are neither written nor judged. What a unit's owner sets during a pause is judged. */
+static bool is_left_alone(const struct managed *m)
+{
+	bool pause = m->paused && m->pod == NULL && managed_state(m) != UNIT_RESTORED &&
+		     managed_state(m) != UNIT_UNMANAGED;
+
+	return m->control.rule.mode == MODE_OFF || (m->control.paused && !pause);
 }
 
 /* vscaled writes nothing to it: the limits in the files become the held ones. */
@@ -509,14 +523,14 @@ static void resolve_laws(struct managed *m, enum answer answer, struct plan *pla
 		control_set_unclassified(&m->control, 0);
 		return;
 	}
-	if (m->control.rule.mode == MODE_OFF || m->control.paused) {
+	if (is_left_alone(m)) {
 		record_external(m, &l.seen);
 		return;
 	}
 	follow_suspended(m, &l.seen);
 	if (answer == NOT_ASKED && !(m->originals.touched && scope_is_creating(m)) &&
 	    ask(m, &u.limits)) {
-		if (m->originals.touched)
+		if (m->originals.touched && !m->paused)
 			bound_until_answer(m, &u.limits);
 		return;
 	}

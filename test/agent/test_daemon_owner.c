@@ -71,6 +71,22 @@ TEST_RIG(off)
 	check_limits(r, u, 500, GIB);
 }
 
+/* During a pause. */
+TEST_RIG_BOTH(paused, raised)
+{
+	struct rig_unit *u = started(r, "  - match: a.service\n");
+
+	if (raised)
+		rig_run(r, 10, rig_busy);
+	CHECK_EQ(r->loop->serve.api.ops->pause(&r->loop->serve, NULL), 1);
+	owner_sets(r, u, 500, GIB);
+	rig_run(r, 10, rig_idle);
+	CHECK_EQ(r->loop->serve.api.ops->resume(&r->loop->serve, NULL), 1);
+	rig_run(r, 10, rig_idle);
+	opt_out(r);
+	check_limits(r, u, 500, GIB);
+}
+
 static void take_result(void *arg, const struct restore_result *result)
 {
 	*(enum restore_outcome *)arg = result->outcome;
