@@ -82,7 +82,7 @@ void property_set_done(struct managed *m, const struct unit_props *stored)
 {
 	m->properties.failed = false;
 	m->properties.stored = *stored;
-	m->properties.in_flight_mem_max = m->properties.sent.mem_max;
+	m->properties.in_flight = m->properties.sent;
 	m->properties.set_done_at = m->wake->now;
 }
 
@@ -256,7 +256,7 @@ static void property_send(struct managed *m)
 	if (is_sent_already(m, &want, mask, call == PROPERTY_CALL_URGENT))
 		return;
 	if (!managed_call_pending(m))
-		m->properties.in_flight_mem_max = want.mem_max;
+		m->properties.in_flight = want;
 	if (m->pid1->port.set(m->pid1->port.bus, m->unit, &want, mask,
 			      call == PROPERTY_CALL_URGENT) < 0) {
 		m->properties.call = call; /* again when PID 1 is back */
@@ -268,6 +268,7 @@ static void property_send(struct managed *m)
 		message_headroom(m, want.mem_max);
 	unit_props_merge(&m->properties.sent, &want, mask);
 	m->properties.sent_mask |= mask;
+	persist_property(m);
 }
 
 /* PID 1 writes memory.high with all that it stores, and lifts a brake that has to stay: it is back
@@ -298,6 +299,7 @@ void properties_send(struct unit_table *t)
 {
 	UNITS_FOREACH (m, t)
 		property_check(m);
+	persist_lift_copy(t->records); /* before they go out */
 }
 
 bool properties_pending(const struct unit_table *t)
@@ -315,4 +317,5 @@ void properties_check(struct unit_table *t)
 		if (m->properties.call != PROPERTY_CALL_NONE || m->kind == UNIT_KIND_POD ||
 		    control_hot(&m->control))
 			property_check(m);
+	persist_lift_copy(t->records);
 }

@@ -301,6 +301,26 @@ static void guess_stored(struct managed *m, struct arrival *a)
 	property_guessed(m, port->get != NULL && port->get(port->bus, m->unit) == 0);
 }
 
+/* While the unit did not run, or vscaled did not, its owner had systemd store another limit. */
+static void take_owners(struct managed *m, const struct limits *now, bool first)
+{
+	struct plan none = {0};
+	struct control_context x = daemon_context(m->table, &none);
+
+	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
+		struct drift_facts f = {.observed = limit_amount(now, r)};
+
+		if (m->pod != NULL || m->record == NULL ||
+		    !persist_property_external(m, r, &m->properties.stored))
+			continue;
+		f.expected = persist_original_limit(m, r, 0);
+		message_drift(m, r, &f, EVENT_DRIFT_ADOPTED, NULL);
+		if (!first)
+			control_adopt(&m->control, now, r, &x);
+		persist_owners(m, r, now);
+	}
+}
+
 void managed_start(struct managed *m, const struct arrival *given)
 {
 	/* A unit that was restored counts as new when it starts again. */
@@ -321,6 +341,8 @@ void managed_start(struct managed *m, const struct arrival *given)
 	stuck_forget(m);
 	persist_follow(m, u.limits.cpu_period_usec);
 	pod_level_follow(m, &u.limits);
+	property_stored(m, &a.props);
+	take_owners(m, &u.limits, first);
 	if (first)
 		begin(m, &a, &u.limits);
 	control_restarted(&m->control, &u.limits, m->wake->now);

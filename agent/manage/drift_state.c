@@ -15,7 +15,7 @@ void drift_replaced_early(struct managed *m, uint64_t found)
 	/* PID 1 writes what a call asks for a moment before it answers the call. */
 	bool stored = found == cg_mem_kept(p->stored.mem_max) ||
 		      found == cg_mem_kept(p->sent.mem_max) ||
-		      found == cg_mem_kept(p->in_flight_mem_max);
+		      found == cg_mem_kept(p->in_flight.mem_max);
 
 	m->drift.early = stored ? DRIFT_EARLY_REPLACED_STORED : DRIFT_EARLY_REPLACED;
 	m->drift.found_max = found;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <systemd/sd-id128.h>
 #include <unistd.h>
 
 /* "0::/system.slice/vscaled.service" of /proc/self/cgroup. */
@@ -34,7 +35,11 @@ static void read_own_pod(struct host *h)
 
 void host_init(struct host *h)
 {
+	sd_id128_t boot;
+
 	*h = (struct host){.root = -1};
+	if (sd_id128_get_boot(&boot) >= 0)
+		sd_id128_to_string(boot, h->boot_id);
 	read_own_cgroup(h);
 	read_own_pod(h);
 }

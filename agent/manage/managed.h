@@ -65,7 +65,6 @@ struct managed {
 /* Where it runs. */
 struct arrival {
 	const char *cgroup;
-	const char *invocation_id;
 	uint64_t spec_milli;     /* CPU limit of a pod's spec; LIMIT_MAX: none */
 	uint64_t cpu_stood_usec; /* quota that it was found with */
 	usec_t active_enter_usec;
@@ -296,6 +295,7 @@ struct host {
 	char kubelet_root[KUBEPODS_PATH_MAX];
 	const char *unsupported; /* why nothing here can be managed, static text; NULL: it can */
 	/* Of vscaled itself: never managed, nor are its parents. "": it runs in no pod. */
+	char boot_id[33]; /* hex; "": not known */
 	char own_cgroup[256];
 	char own_namespace[64], own_pod[256];
 	bool name_wrong;  /* no listed pod has a cgroup here, and other pods have; reported */

@@ -93,13 +93,13 @@ enum property_call {
 
 /* What systemd holds. Written by agent/apply. */
 struct managed_properties {
-	struct unit_props stored;   /* what systemd holds, as last reported */
-	struct unit_props sent;     /* what vscaled last asked systemd to hold */
-	uint64_t in_flight_mem_max; /* of the call before the newest, while that waits */
-	uint32_t sent_mask;         /* which of these vscaled ever sent; 0: none */
-	bool sent_urgent;           /* the newest call was */
-	bool stored_guessed;        /* stored is what the files say: systemd has not answered yet */
-	bool stored_check;          /* PID 1 reloaded: does it still store what vscaled sent? */
+	struct unit_props stored;    /* what systemd holds, as last reported */
+	struct unit_props sent;      /* what vscaled last asked systemd to hold */
+	struct unit_props in_flight; /* of the call before the newest, while that waits */
+	uint32_t sent_mask;          /* which of these vscaled ever sent; 0: none */
+	bool sent_urgent;            /* the newest call was */
+	bool stored_guessed; /* stored is what the files say: systemd has not answered yet */
+	bool stored_check;   /* PID 1 reloaded: does it still store what vscaled sent? */
 	enum property_call call;
 	bool beaten;        /* other drop-ins win at a reload: vscaled needs drop-in files too */
 	bool failed;        /* reported already */

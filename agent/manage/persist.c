@@ -184,14 +184,14 @@ static bool may_save(const struct records *r)
 /* Copies the records to the runtime folder when they were changed since. That folder is in memory:
  * what is sent to the API server is there before it goes out, and in the state folder when the disk
  * has it. A failure is reported and tried again. */
-static void keep_lift(struct records *r)
+void persist_lift_copy(struct records *r)
 {
 	OWN(drop_free) char *text = NULL;
 	OWN(drop_fd) int dir = -1;
 	size_t len;
 	int result;
 
-	if (!r->lift_copy_due)
+	if (!r->lift_copy_due || !may_save(r))
 		return;
 	dir = open(r->units->config->paths.runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	result = dir < 0 ? -errno : baseline_encode(&r->baselines, &text, &len);
@@ -211,7 +211,7 @@ void persist_baselines(struct records *records)
 
 	if (!may_save(records))
 		return;
-	keep_lift(records);
+	persist_lift_copy(records);
 	r = mark_make_due(records);
 	if (saver_busy(&records->saver, SAVE_ORIGINALS)) {
 		if (records->units->wake->now - records->given_at > SAVE_LATE_USEC)
@@ -423,12 +423,12 @@ void persist_baseline(struct managed *m, const struct arrival *a)
 		return;
 	if (m->kind == UNIT_KIND_CONTAINER)
 		memcpy(b.request, pod_spec_of(m)->spec.request, sizeof b.request);
-	snprintf(b.invocation_id, sizeof b.invocation_id, "%s", a->invocation_id);
 	if (m->unit != NULL)
 		unit_dropin_find("", m->unit, &b.dropins);
 	r = persist_put(m->records, &b);
 	if (r < 0)
 		message_unsaved_baseline(m->table, r);
+	persist_property(m);
 	m->originals.change = m->records->changes;
 }
 
@@ -579,6 +579,41 @@ void persist_none_late(const struct managed *m)
 			b->sent_before[r] = 0;
 			persist_changed(m->records);
 		}
+}
+
+void persist_property(const struct managed *m)
+{
+	const struct managed_properties *p = &m->properties;
+	const struct unit_props *from[] = {&p->sent, &p->in_flight, &p->stored};
+	struct baseline *b = m->record;
+	bool known = b != NULL && b->sent_over[RESOURCE_CPU] != 0;
+
+	if (b == NULL || m->pod != NULL)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(from); i++) {
+		uint64_t *to = (uint64_t *[]){b->sent, b->sent_before, b->sent_over}[i];
+
+		to[RESOURCE_CPU] = props_milli(from[i]);
+		to[RESOURCE_MEMORY] = from[i]->mem_max;
+	}
+	strcpy(b->boot_id, m->host->boot_id);
+	/* Like PID 1 the runtime folder forgets it with a reboot. */
+	m->records->lift_copy_due = true;
+	if (!known)
+		persist_changed(m->records);
+}
+
+bool persist_property_external(const struct managed *m, enum resource r,
+			       const struct unit_props *stored)
+{
+	const struct baseline *b = m->record;
+	uint64_t now = r == RESOURCE_CPU ? props_milli(stored) : stored->mem_max;
+	uint64_t was = r == RESOURCE_CPU ? props_milli(&b->props) : b->props.mem_max;
+
+	if (b->sent_over[r] == 0 || limit_same(r, now, was))
+		return false;
+	return !limit_same(r, now, b->sent[r]) && !limit_same(r, now, b->sent_before[r]) &&
+	       !limit_same(r, now, b->sent_over[r]);
 }
 
 uint64_t persist_original_request(const struct managed *m, enum resource r, uint64_t present)
@@ -806,8 +841,8 @@ void originals_set_trust(struct managed *m, enum originals_trust trust)
 }
 
 /* --- memory.high that a trial or the brake lowered is set back first at the start and last at the
- * end. The records are in the runtime folder too (keep_lift()), for a start with an empty state
- * folder: else what a killed agent left would be taken for the owner's. --- */
+ * end. The records are in the runtime folder too (persist_lift_copy()), for a start with an empty
+ * state folder: else what a killed agent left would be taken for the owner's. --- */
 
 void lift_all(struct records *r, int root)
 {
@@ -828,17 +863,32 @@ void lift_all(struct records *r, int root)
 static void take_sent(struct records *r, const struct baseline *newer)
 {
 	struct baseline *b = baseline_find(&r->baselines, newer->key);
+	bool unit = baseline_unit(newer) != NULL;
 
-	if (b == NULL ||
-	    (b->ratified == newer->ratified && memcmp(b->sent, newer->sent, sizeof b->sent) == 0 &&
+	/* Of a unit that was restored nothing is known. */
+	if (b == NULL || (unit && b->sent_over[RESOURCE_CPU] == 0) ||
+	    (b->ratified == newer->ratified && strcmp(b->boot_id, newer->boot_id) == 0 &&
+	     memcmp(b->sent, newer->sent, sizeof b->sent) == 0 &&
 	     memcmp(b->sent_before, newer->sent_before, sizeof b->sent_before) == 0 &&
 	     memcmp(b->sent_over, newer->sent_over, sizeof b->sent_over) == 0))
 		return;
 	b->ratified = newer->ratified;
+	strcpy(b->boot_id, newer->boot_id);
 	memcpy(b->sent, newer->sent, sizeof b->sent);
 	memcpy(b->sent_before, newer->sent_before, sizeof b->sent_before);
 	memcpy(b->sent_over, newer->sent_over, sizeof b->sent_over);
 	persist_changed(r);
+}
+
+/* In this boot units may have been sent more than their records on disk say. */
+static void forget_sent(struct records *r)
+{
+	for (size_t i = 0; i < r->baselines.count; i++) {
+		struct baseline *b = &r->baselines.items[i];
+
+		if (baseline_unit(b) != NULL && strcmp(b->boot_id, r->units->host->boot_id) == 0)
+			memset(b->sent_over, 0, sizeof b->sent_over);
+	}
 }
 
 void lift_start(struct records *r, const char *runtime_dir, int root)
@@ -850,8 +900,10 @@ void lift_start(struct records *r, const char *runtime_dir, int root)
 
 	r->lift_copy_due = r->baselines.count > 0;
 	/* A damaged one counts as absent. */
-	if (dir < 0 || baseline_load_kind(dir, &baseline_lift, aside, &copy) < 0)
+	if (dir < 0 || baseline_load_kind(dir, &baseline_lift, aside, &copy) < 0) {
+		forget_sent(r);
 		return;
+	}
 	if (r->baselines.count == 0)
 		restore_lift(&restore, &copy);
 	for (size_t i = 0; i < copy.count; i++)

@@ -89,6 +89,13 @@ void persist_stored(const struct managed *m);
 /* Gives changed records to the saver; until they are on disk, new units are not written to. When it
  * returns the runtime folder has them: nothing is sent that a restart would take for another's. */
 void persist_baselines(struct records *records);
+/* Copies changed records to the runtime folder alone. */
+void persist_lift_copy(struct records *records);
+/* Records what PID 1 was asked to store for a unit, and stores. */
+void persist_property(const struct managed *m);
+/* Does PID 1 store a limit for a unit with a record that is neither the original nor vscaled's? */
+bool persist_property_external(const struct managed *m, enum resource r,
+			       const struct unit_props *stored);
 /* Records whether the pod's spec holds values that vscaled sent. */
 void persist_ratified(const struct managed *m, bool ratified);
 /* Records what is sent to the API server, and what the spec has at that time. What was sent before

@@ -525,7 +525,7 @@ static void find_level(struct pod *p, const struct pod_children *all)
 {
 	uint64_t spec[RESOURCE_COUNT];
 	struct limits stands;
-	struct arrival a = {.cgroup = p->path, .invocation_id = "", .props = PROPS_NONE};
+	struct arrival a = {.cgroup = p->path, .props = PROPS_NONE};
 	struct managed *m = p->level;
 
 	if (m != NULL && m->cgroup.cg != NULL) {
@@ -646,7 +646,6 @@ static void start(struct pod *p, size_t i, const struct pod_child *child, bool g
 	bool first;
 	const struct arrival a = {
 		.cgroup = child->path,
-		.invocation_id = "",
 		.spec_milli = c->spec.limit[RESOURCE_CPU],
 		.active_enter_usec = started_at(p->pods->wake, c),
 		.props = PROPS_NONE,

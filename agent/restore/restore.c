@@ -751,8 +751,13 @@ int restore_set(const struct restore *r, struct baseline_set *set, const char *n
 	for (size_t i = count; i-- > 0;) {
 		const struct restore_target *t = &targets[i];
 
-		if (!t->grow_only)
-			finished[t->baseline - set->items] = restore_target(r, t, each, arg);
+		if (t->grow_only)
+			continue;
+		/* What systemd stores from here on is no property of the daemon's. */
+		if (t->pending == NULL && baseline_unit(t->baseline) != NULL)
+			memset(set->items[t->baseline - set->items].sent_over, 0,
+			       sizeof t->baseline->sent_over);
+		finished[t->baseline - set->items] = restore_target(r, t, each, arg);
 	}
 	/* Only after the last use of all: the records behind one that goes move. */
 	for (size_t i = set->count; i-- > 0;)

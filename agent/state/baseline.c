@@ -29,7 +29,7 @@ static const struct record_field fields[] = {
 	      UNIT_PROP_CPU_QUOTA | UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH),
 	FIELD("high",             RECORD_U32,   high,                         BASELINE_HIGH_COUNT - 1),
 	FIELD("high_before",      RECORD_LIMIT, high_before,                  0),
-	FIELD("invocation",       RECORD_ID,    invocation_id,                0),
+	FIELD("invocation",       RECORD_ID,    boot_id,                      0),
 	FIELD("inode",            RECORD_U64,   cgroup_inode,                 UINT64_MAX),
 	FIELD("saved",            RECORD_U64,   saved_realtime_usec,          UINT64_MAX),
 	FIELD("cgroup",           RECORD_TEXT,  cgroup,                       0),

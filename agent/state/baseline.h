@@ -22,7 +22,7 @@ struct baseline {
 	uint32_t dropins;     /* UNIT_PROP_*: had a runtime drop-in before vscaled's first write */
 	uint32_t high;        /* enum baseline_high */
 	uint64_t high_before; /* bytes: memory.high before it was lifted or lowered */
-	char invocation_id[RECORD_ID_SIZE];
+	char boot_id[RECORD_ID_SIZE]; /* of a unit: of what was sent */
 	uint64_t cgroup_inode;
 	usec_t saved_realtime_usec;
 	/* What a restore needs without the daemon and the API server; NULL for units. */
@@ -32,7 +32,9 @@ struct baseline {
 	uint32_t ratified; /* 0, 1: the pod's spec holds values of vscaled */
 	uint64_t request[RESOURCE_COUNT]; /* of the spec before vscaled; 0: none, or not known */
 	/* Limits of vscaled's last resize, and of the spec it was made from; 0: none, or not known.
-	 * Of a pod: of its spec.resources, and those before vscaled. */
+	 * Of a pod: of its spec.resources, and those before vscaled. Of a unit: of the property,
+	 * the newest that was sent, what systemd stored, and (below) what it may be storing; 0: not
+	 * known. */
 	uint64_t sent[RESOURCE_COUNT];
 	uint64_t sent_over[RESOURCE_COUNT];
 	/* Of the resize before the last, which may still be stored when it had no answer; 0: none.

@@ -67,7 +67,6 @@ static void unit_listed(struct unit_table *t, const struct unit_info *info)
 	const struct arrival arrival = {
 		.spec_milli = LIMIT_MAX,
 		.cgroup = info->cgroup,
-		.invocation_id = info->invocation_id,
 		.active_enter_usec = info->active_enter_usec,
 		.props = info->props,
 	};

@@ -24,7 +24,7 @@ static struct baseline sample(const char *key)
 		.dropins = UNIT_PROP_CPU_QUOTA | UNIT_PROP_MEM_HIGH,
 		.high = BASELINE_HIGH_LOWERED,
 		.high_before = 400 * MIB,
-		.invocation_id = "0123456789abcdef0123456789abcdef",
+		.boot_id = "0123456789abcdef0123456789abcdef",
 		.cgroup_inode = 4711,
 		.saved_realtime_usec = 1700000000000000,
 		.sent = {[RESOURCE_MEMORY] = LIMIT_MAX},

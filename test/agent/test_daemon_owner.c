@@ -2,6 +2,8 @@
 /* What the owner of a unit sets while vscaled does not size it: at that time, or that resource. */
 #include "test/agent/daemon_rig.h"
 #include "test/check.h"
+#include <fcntl.h>
+#include <unistd.h>
 
 /* As `systemctl set-property` does. */
 static void owner_sets(struct rig *r, struct rig_unit *u, uint64_t milli, uint64_t mem_max)
@@ -35,16 +37,20 @@ static void opt_out(struct rig *r)
 	rig_run(r, 10, rig_idle);
 }
 
-/* A resource that is not sized: also with a restart of vscaled after it. */
-TEST_RIG_BOTH(not_sized, restart)
+/* A resource that is not sized; vscaled restarts after it, or does not run. */
+TEST_RIG_EACH(not_sized, int, restart, 3)
 {
 	struct rig_unit *u = started(r, "  - {match: a.service, resources: cpu}\n");
 
 	rig_run(r, 10, rig_busy);
 	CHECK(rig_cpu_milli(r, u) >= 800);
+	if (restart == 2)
+		rig_stop(r);
 	owner_sets(r, u, u->props.cpu_quota_per_sec_usec / USEC_PER_MSEC, GIB);
+	if (restart == 2)
+		CHECK_EQ(rig_start(r), 0);
 	rig_run(r, 10, rig_busy);
-	if (restart)
+	if (restart == 1)
 		rig_restart(r);
 	rig_run(r, 10, rig_busy);
 	CHECK_EQ(rig_bytes(r, u, "memory.max"), GIB);
@@ -115,6 +121,121 @@ TEST_RIG(left_then_off)
 	rig_run(r, 120, rig_idle);
 	check_limits(r, u, 200, 64 * MIB);
 	CHECK_EQ(r->daemon->records.baselines.count, 0);
+}
+
+/* The unit does not run; or vscaled does not. */
+TEST_RIG_BOTH(stopped, agent)
+{
+	struct rig_unit *u = started(r, "  - match: a.service\n");
+
+	rig_run(r, 10, rig_busy);
+	if (agent)
+		rig_stop(r);
+	else
+		rig_unit_stop(r, u);
+	if (!agent)
+		rig_run(r, 3, NULL);
+	owner_sets(r, u, 500, GIB);
+	if (agent)
+		CHECK_EQ(rig_start(r), 0);
+	else
+		rig_unit_start(r, u);
+	rig_run(r, 10, rig_idle);
+	CHECK_EQ(r->events[EVENT_DRIFT_ADOPTED], 2);
+	CHECK_EQ(rig_first(r)->control.resource[RESOURCE_MEMORY].original, GIB);
+	CHECK_EQ(rig_first(r)->control.resource[RESOURCE_CPU].original, 500);
+	opt_out(r);
+	check_limits(r, u, 500, GIB);
+}
+
+/* He changed the unit's file, and the host was booted again: systemd has forgotten what vscaled
+ * sent, and so has the runtime folder. */
+TEST_RIG_BOTH(reboot, runtime)
+{
+	struct rig_unit *u =
+		rig_begin(r, rig_config("  - match: a.service\n"), 200, 64 * MIB, 20 * MIB);
+	char lift[128];
+
+	memset(r->daemon->host.boot_id, 'a', sizeof r->daemon->host.boot_id - 1);
+	rig_run(r, 20, rig_busy);
+	snprintf(lift, sizeof lift, "%s/baseline-lift", r->daemon->config.paths.runtime_dir);
+	rig_stop(r);
+	if (!runtime)
+		CHECK_EQ(unlink(lift), 0);
+	rig_unit_stop(r, u);
+	owner_sets(r, u, 500, GIB);
+	rig_unit_start(r, u);
+	CHECK_EQ(rig_start(r), 0);
+	rig_run(r, 10, rig_idle);
+	opt_out(r);
+	check_limits(r, u, 500, GIB);
+}
+
+/* vscaled had written nothing to it. */
+TEST_RIG(untouched)
+{
+	struct rig_unit *u =
+		rig_begin(r, rig_config("  - match: a.service\n"), 200, 512 * MIB, 20 * MIB);
+
+	rig_run(r, 3, rig_idle);
+	CHECK_EQ(r->set_calls, 0);
+	rig_stop(r);
+	owner_sets(r, u, 500, GIB);
+	CHECK_EQ(rig_start(r), 0);
+	rig_run(r, 3, rig_idle);
+	opt_out(r);
+	check_limits(r, u, 500, GIB);
+}
+
+/* The runtime folder alone is lost: what systemd stores may be vscaled's. */
+TEST_RIG(lost_runtime)
+{
+	struct rig_unit *u = started(r, "  - match: a.service\n");
+	char lift[128];
+
+	rig_run(r, 20, rig_busy);
+	snprintf(lift, sizeof lift, "%s/baseline-lift", r->daemon->config.paths.runtime_dir);
+	rig_stop(r);
+	CHECK_EQ(unlink(lift), 0);
+	CHECK_EQ(rig_start(r), 0);
+	rig_run(r, 10, rig_idle);
+	opt_out(r);
+	check_limits(r, u, 200, 64 * MIB);
+}
+
+/* Memory that a restore without the daemon left is not the owner's. */
+TEST_RIG(left_offline)
+{
+	struct rig_unit *u = started(r, "  - match: a.service\n");
+	OWN(baseline_set_free) struct baseline_set set = {0};
+	struct restore how = {
+		.root = r->tree.fd,
+		.units = &r->restore,
+		.margin_permille = 100,
+		.margin_min_bytes = 16 * MIB,
+	};
+	enum restore_outcome outcome;
+	char aside[STATE_ASIDE_MAX];
+	int dir = open(r->daemon->config.paths.state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	while (u->anon_bytes < 100 * MIB) {
+		rig_grow(r, u, 2 * MIB);
+		rig_run(r, 1, rig_idle);
+	}
+	rig_run(r, 60, rig_idle);
+	CHECK(rig_bytes(r, u, "memory.max") != u->props.mem_max);
+	rig_stop(r);
+	CHECK_EQ(baseline_load(dir, aside, &set), 0);
+	CHECK_EQ(restore_set(&how, &set, NULL, take_result, &outcome), 0);
+	CHECK_EQ(outcome, RESTORE_LEFT);
+	CHECK_EQ(baseline_save(dir, &set), 0);
+	close(dir);
+	CHECK_EQ(rig_start(r), 0);
+	rig_run(r, 10, rig_idle);
+	CHECK_EQ(rig_first(r)->control.resource[RESOURCE_MEMORY].original, 64 * MIB);
+	u->anon_bytes = 20 * MIB;
+	opt_out(r);
+	check_limits(r, u, 200, 64 * MIB);
 }
 
 /* MemoryHigh is no limit that vscaled lowered where memory is not sized. */
