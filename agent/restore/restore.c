@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,8 +47,9 @@ struct restore_target {
 struct search {
 	const char *unit;
 	uint64_t inode;
-	char path[CGROUP_PATH_MAX]; /* of the folder being read */
-	char named[CGROUP_PATH_MAX];
+	char path[CGROUP_PATH_MAX];  /* of the folder being read */
+	char named[CGROUP_PATH_MAX]; /* the highest: a user or a container may have one too */
+	unsigned named_depth;
 	char exact[CGROUP_PATH_MAX];
 };
 
@@ -70,10 +72,12 @@ static int search_entry(int dir, const struct dirent *entry, unsigned depth, str
 		s->path[length] = '\0';
 		return 0;
 	}
-	if (s->inode != 0 && entry->d_ino == s->inode)
+	if (named && s->inode != 0 && entry->d_ino == s->inode)
 		strcpy(s->exact, s->path);
-	else if (s->named[0] == '\0' && named)
+	else if (named && depth < s->named_depth) {
 		strcpy(s->named, s->path);
+		s->named_depth = depth;
+	}
 	if (s->exact[0] == '\0' && depth < DEPTH_MAX)
 		r = search_folder(dir, entry->d_name, depth + 1, s);
 	s->path[length] = '\0';
@@ -99,11 +103,12 @@ static int search_folder(int parent, const char *name, unsigned depth, struct se
 	return r;
 }
 
-/* The folder of that inode, else one that carries the unit's name (a restarted unit has a new
- * inode). ret receives the path below root without a leading slash. -ENOENT: none. */
+/* The folder of that name and inode, else one of the name: a restarted unit has a new inode, and
+ * after a boot another may have the old one. ret receives the path below root without a leading
+ * slash. -ENOENT: none. */
 static int cgroup_find(int root, const char *unit, uint64_t inode, char ret[static CGROUP_PATH_MAX])
 {
-	struct search s = {.unit = unit, .inode = inode};
+	struct search s = {.unit = unit, .inode = inode, .named_depth = UINT_MAX};
 	int r = search_folder(root, ".", 0, &s);
 
 	if (r < 0)

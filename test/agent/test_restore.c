@@ -167,6 +167,42 @@ TEST(restarted)
 	check_file(WEB "/memory.max", "536870912\n");
 }
 
+/* After a boot another unit's cgroup may have the inode on record. */
+TEST(inode_of_another)
+{
+	begin();
+	records.items[0].cgroup_inode = inode_of(JOB);
+	CHECK_EQ(restore_now(NULL, false), 0);
+	CHECK_EQ(results[0].outcome, RESTORE_RESTORED);
+	check_file(WEB "/memory.max", "536870912\n");
+	check_file(JOB "/memory.max", "268435456\n");
+}
+
+/* A user's service manager, or one in a container, has a unit of that name too. */
+TEST(same_name)
+{
+	static const char *const others[] = {
+		"machine.slice/c1.scope/payload/system.slice/web.service",
+		"user.slice/user-1000.slice/user@1000.service/app.slice/web.service",
+		"zz.slice/zz-1.slice/web.service",
+	};
+	char path[256];
+
+	begin();
+	records.items[0].cgroup_inode = 1;
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		snprintf(path, sizeof(path), "%s/memory.max", others[i]);
+		fake_put(&fake, path, "1073741824\n");
+	}
+	CHECK_EQ(restore_now(NULL, false), 0);
+	CHECK_EQ(results[0].outcome, RESTORE_RESTORED);
+	check_file(WEB "/memory.max", "536870912\n");
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		snprintf(path, sizeof(path), "%s/memory.max", others[i]);
+		check_file(path, "1073741824\n");
+	}
+}
+
 TEST(systemd_fails)
 {
 	begin();
