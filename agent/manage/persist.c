@@ -122,6 +122,7 @@ int persist_load(struct records *records)
 			   .error = r);
 	if (r == -ENOMEM)
 		return r;
+	records->loaded = r == 0;
 	records->lost_mark_due =
 		r < 0 && config_cluster_wanted(&records->units->config->kubernetes);
 	records->originals_lost = records->lost_mark_due || faccessat(records->dir, LOST_FILE, F_OK,
@@ -904,7 +905,7 @@ void lift_start(struct records *r, const char *runtime_dir, int root)
 		forget_sent(r);
 		return;
 	}
-	if (r->baselines.count == 0)
+	if (!r->loaded)
 		restore_lift(&restore, &copy);
 	for (size_t i = 0; i < copy.count; i++)
 		take_sent(r, &copy.items[i]);

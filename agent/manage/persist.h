@@ -30,7 +30,8 @@ struct records {
 	bool abandoned;           /* the folder is another process's */
 	/* How often the folder was replaced: now, and when the save under way began. */
 	unsigned folder, given_folder;
-	bool originals_lost; /* at the start their file was missing or not whole */
+	bool loaded;         /* at the start their file was there, and whole */
+	bool originals_lost; /* it was not, in a cluster */
 	bool lost_mark_due;  /* the mark of that is not on disk yet */
 	bool lost_mark_ends; /* all were found: it goes once they are on disk */
 	int lost_mark_error; /* reported already */

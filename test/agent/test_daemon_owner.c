@@ -261,3 +261,20 @@ TEST_RIG_BOTH(high_not_sized, unlimited)
 	CHECK_EQ(rig_bytes(r, u, "memory.high"), 50 * MIB);
 	CHECK_EQ(u->props.mem_high, 50 * MIB);
 }
+
+/* Everything was restored without the daemon; what the runtime folder still knows is old. */
+TEST_RIG(restored_offline)
+{
+	struct rig_unit *u = started(r, "  - match: a.service\n");
+	int dir = open(r->daemon->config.paths.state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	rig_stop(r);
+	CHECK_EQ(baseline_save(dir, &(struct baseline_set){0}), 0);
+	close(dir);
+	u->props.mem_high = 50 * MIB;
+	rig_realise(r, u);
+	CHECK_EQ(rig_start(r), 0);
+	CHECK_EQ(rig_bytes(r, u, "memory.high"), 50 * MIB);
+	rig_run(r, 3, rig_idle);
+	CHECK_EQ(rig_first(r)->control.original.mem_high, 50 * MIB);
+}
