@@ -755,9 +755,11 @@ static void take(struct managed *m, const struct history_record *rec)
 		.cpu_floor = rec->floor[RESOURCE_CPU],
 		.mem_floor = rec->floor[RESOURCE_MEMORY],
 		.backoff_usec = rec->backoff[RESOURCE_MEMORY].span_usec,
-		.backoff_until = later(
-			left(rec->backoff[RESOURCE_MEMORY].until_realtime_usec, m->wake->now_real),
-			m->wake->now),
+		/* No longer than it was, whatever the clock said. */
+		.backoff_until = later(MIN(left(rec->backoff[RESOURCE_MEMORY].until_realtime_usec,
+						m->wake->now_real),
+					   rec->backoff[RESOURCE_MEMORY].span_usec),
+				       m->wake->now),
 	};
 
 	control_set_past(c, &past);

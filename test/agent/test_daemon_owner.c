@@ -278,3 +278,21 @@ TEST_RIG(restored_offline)
 	rig_run(r, 3, rig_idle);
 	CHECK_EQ(rig_first(r)->control.original.mem_high, 50 * MIB);
 }
+
+/* The wall clock ran ahead when it was saved, and is right by now. */
+TEST_RIG(backoff_of_a_wrong_clock)
+{
+	struct control *c;
+
+	started(r, "  - match: a.service\n");
+	c = &rig_first(r)->control;
+	c->mem.backoff_usec = USEC_PER_HOUR;
+	c->mem.backoff_until = r->boot + USEC_PER_HOUR;
+	rig_stop(r);
+	r->real -= 10 * 365 * 24 * USEC_PER_HOUR;
+	CHECK_EQ(rig_start(r), 0);
+	rig_run(r, 3, rig_idle);
+	c = &rig_first(r)->control;
+	CHECK(c->mem.backoff_until > r->boot);
+	CHECK(c->mem.backoff_until <= r->boot + USEC_PER_HOUR);
+}
