@@ -504,7 +504,7 @@ void persist_owners(const struct managed *m, enum resource r, const struct limit
 {
 	/* A pod's owner changes the spec, and the runtime sends systemd the same value. */
 	struct unit_props stored = m->pod != NULL ? props_of_limits(o) : m->properties.stored;
-	uint32_t props = props_of_resource(r);
+	uint32_t props = props_of_resource(r), dropins = 0;
 	struct baseline *b = m->record;
 
 	if (b == NULL)
@@ -519,8 +519,11 @@ void persist_owners(const struct managed *m, enum resource r, const struct limit
 		b->high_before = o->mem_high;
 	}
 	unit_props_merge(&b->props, &stored, props);
-	/* The owner's drop-ins replaced vscaled's: a restore leaves them where they are. */
-	b->dropins |= props;
+	/* The owner's drop-ins replaced vscaled's: a restore leaves them where they are. He may
+	 * have none: a changed unit file would not count beside one. */
+	if (m->unit != NULL)
+		unit_dropin_find("", m->unit, &dropins);
+	b->dropins = (b->dropins & ~props) | (dropins & props);
 	persist_changed(m->records);
 	persist_baselines(m->records);
 }

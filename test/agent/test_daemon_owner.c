@@ -167,6 +167,7 @@ TEST_RIG_BOTH(reboot, runtime)
 	rig_unit_start(r, u);
 	CHECK_EQ(rig_start(r), 0);
 	rig_run(r, 10, rig_idle);
+	CHECK_EQ(r->daemon->records.baselines.items[0].dropins, 0);
 	opt_out(r);
 	check_limits(r, u, 500, GIB);
 }
