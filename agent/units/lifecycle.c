@@ -289,15 +289,15 @@ static bool is_pending(int r, enum restore_outcome outcome)
 
 static void hand_back(struct hand_back *h, struct managed *m)
 {
-	bool absent = h->units->pid1->absent;
 	struct restore_job job = {
 		.units = h->units,
 		.quiet = m->hand_back.reported,
 		.only = m,
 		.quick = true,
 		/* It stays on record: PID 1 gets the originals once it can be called. */
-		.files = absent && managed_rule(m) != NULL,
+		.files = h->units->pid1->absent && managed_rule(m) != NULL,
 	};
+	usec_t begin = daemon_clock();
 	int r = restore_units(h, m->name, false, &job);
 	bool pending = is_pending(r, job.outcome);
 
@@ -305,10 +305,9 @@ static void hand_back(struct hand_back *h, struct managed *m)
 	m->hand_back.reported |= !pending;
 	m->hand_back.next_at =
 		h->units->wake->now + (pending ? HAND_BACK_SOON_USEC : HAND_BACK_RETRY_USEC);
-	if (!absent &&
-	    ((r < 0 && r != -ENOENT && r != -EAGAIN) || (r >= 0 && job.outcome == RESTORE_FAILED)))
-		h->not_before =
-			m->hand_back.next_at; /* a PID 1 that hangs is not called for each */
+	/* A PID 1 that hangs is not called for each. */
+	if (daemon_clock() - begin >= HAND_BACK_BUDGET_USEC / 2)
+		h->not_before = m->hand_back.next_at;
 	/* -ENOENT: it has no record, so no value by vscaled is left. */
 	if (r == -ENOENT || (r >= 0 && is_restored(job.outcome)))
 		given_back(m);

@@ -2,6 +2,7 @@
 /* What the owner of a unit sets while vscaled does not size it: at that time, or that resource. */
 #include "test/agent/daemon_rig.h"
 #include "test/check.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -296,4 +297,33 @@ TEST_RIG(backoff_of_a_wrong_clock)
 	c = &rig_first(r)->control;
 	CHECK(c->mem.backoff_until > r->boot);
 	CHECK(c->mem.backoff_until <= r->boot + USEC_PER_HOUR);
+}
+
+static int (*set_props)(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask);
+
+static int refuse_a(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask)
+{
+	return unit[0] == 'a' ? -EACCES : set_props(ctx, unit, want, mask);
+}
+
+/* One that systemd refuses does not keep the others from their originals. */
+TEST_RIG(one_fails)
+{
+	struct rig_unit *u = started(r, "  - match: \"*.service\"\n");
+	struct rig_unit *other = rig_add(r, "b.service", 200, 64 * MIB);
+
+	for (int i = 0; i < 20; i++) {
+		rig_burn(r, other, 800);
+		rig_run(r, 1, rig_busy);
+	}
+	CHECK(rig_cpu_milli(r, other) >= 800);
+	set_props = r->restore.set;
+	r->restore.set = refuse_a;
+	opt_out(r);
+	rig_run(r, 300, NULL);
+	check_limits(r, other, 200, 64 * MIB);
+	CHECK_EQ(r->daemon->records.baselines.count, 1);
+	r->restore.set = set_props;
+	rig_run(r, 120, NULL);
+	check_limits(r, u, 200, 64 * MIB);
 }
