@@ -912,6 +912,11 @@ void lift_start(struct records *r, const char *runtime_dir, int root)
 	}
 	if (!r->loaded)
 		restore_lift(&restore, &copy);
-	for (size_t i = 0; i < copy.count; i++)
+	for (size_t i = 0; i < copy.count; i++) {
+		/* Those of a pod come from its status (pod_recover.c). */
+		if (!r->loaded && baseline_unit(&copy.items[i]) != NULL &&
+		    baseline_put(&r->baselines, &copy.items[i]) == 0)
+			persist_changed(r);
 		take_sent(r, &copy.items[i]);
+	}
 }

@@ -299,6 +299,25 @@ TEST_RIG(backoff_of_a_wrong_clock)
 	CHECK(c->mem.backoff_until <= r->boot + USEC_PER_HOUR);
 }
 
+/* The state folder is lost while vscaled does not run: the copy in the runtime folder has them. */
+TEST_RIG(lost_state)
+{
+	struct rig_unit *u = started(r, "  - match: a.service\n");
+	int dir = open(r->daemon->config.paths.state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	rig_run(r, 20, rig_busy);
+	CHECK(rig_cpu_milli(r, u) >= 800);
+	rig_stop(r);
+	CHECK_EQ(unlinkat(dir, "baseline", 0), 0);
+	CHECK_EQ(unlinkat(dir, "baseline-copy", 0), 0);
+	close(dir);
+	CHECK_EQ(rig_start(r), 0);
+	rig_run(r, 10, rig_busy);
+	CHECK_EQ(rig_first(r)->control.resource[RESOURCE_CPU].original, 200);
+	opt_out(r);
+	check_limits(r, u, 200, 64 * MIB);
+}
+
 static int (*set_props)(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask);
 
 static int refuse_a(void *ctx, const char *unit, const struct unit_props *want, uint32_t mask)
