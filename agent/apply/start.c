@@ -301,7 +301,22 @@ static void guess_stored(struct managed *m, struct arrival *a)
 	property_guessed(m, port->get != NULL && port->get(port->bus, m->unit) == 0);
 }
 
-/* While the unit did not run, or vscaled did not, its owner had systemd store another limit. */
+/* While it did not run, or vscaled did not, its owner set another limit: of a unit by systemd's
+ * property; of a container in the spec, for what is sized pod_spec_first() follows. */
+static bool is_owners(const struct managed *m, enum resource r, const struct limits *now)
+{
+	const struct kube_container *c = pod_spec_of(m);
+
+	if (m->record == NULL)
+		return false;
+	if (m->pod == NULL)
+		return persist_property_external(m, r, &m->properties.stored);
+	return c != NULL && m->control.started_at == 0 && !sizes(managed_rule(m), 1u << r) &&
+	       limit_same_file(r, c->spec.limit[r], limit_amount(now, r), now->cpu_period_usec) &&
+	       !limit_same(r, c->spec.limit[r], limit_amount(&m->record->limits, r)) &&
+	       !spec_sent_by_us(m, r, c->spec.limit[r]);
+}
+
 static void take_owners(struct managed *m, const struct limits *now, bool first)
 {
 	struct plan none = {0};
@@ -310,11 +325,12 @@ static void take_owners(struct managed *m, const struct limits *now, bool first)
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++) {
 		struct drift_facts f = {.observed = limit_amount(now, r)};
 
-		if (m->pod != NULL || m->record == NULL ||
-		    !persist_property_external(m, r, &m->properties.stored))
+		if (!is_owners(m, r, now))
 			continue;
-		f.expected = persist_original_limit(m, r, 0);
+		f.expected = limit_amount(&m->record->limits, r);
 		message_drift(m, r, &f, EVENT_DRIFT_ADOPTED, NULL);
+		if (m->pod != NULL)
+			pod_level_adopt(m->pod, r, f.expected, f.observed);
 		if (!first)
 			control_adopt(&m->control, now, r, &x);
 		persist_owners(m, r, now);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the owner of a unit sets while vscaled does not size it: at that time, or that resource. */
-#include "test/agent/daemon_rig.h"
-#include "test/check.h"
+#include "test/agent/test_pods.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -58,6 +57,43 @@ TEST_RIG_EACH(not_sized, int, restart, 3)
 	CHECK(rig_cpu_milli(r, u) >= 800);
 	opt_out(r);
 	check_limits(r, u, 200, GIB);
+}
+
+/* The same of a container, by the spec. */
+TEST_RIG_EACH(not_sized_in_a_pod, int, restart, 3)
+{
+	struct rig_pod *p;
+	struct rig_container *app;
+
+	rig_open(r, "");
+	p = rig_pod_add(r, DRIVER_SYSTEMD, "web-0");
+	app = rig_container_add(r, p, "app", 200, 64 * MIB);
+	p->mode = "Auto";
+	p->extra_key = "resources";
+	p->extra_value = "cpu";
+	CHECK_EQ(rig_start(r), 0);
+	rig_pod_run(r, p, 10, pods_burn_800);
+	CHECK(rig_cpu_milli(r, app->unit) >= 800);
+	if (restart == 2)
+		rig_stop(r);
+	app->spec.limit[RESOURCE_MEMORY] = 256 * MIB;
+	p->generation++;
+	rig_pod_realise(r, p);
+	if (restart == 2)
+		CHECK_EQ(rig_start(r), 0);
+	rig_pod_run(r, p, 20, pods_burn_800);
+	if (restart == 1) {
+		rig_restart(r);
+		rig_pod_run(r, p, 20, pods_burn_800);
+	}
+	CHECK(rig_cpu_milli(r, app->unit) >= 800);
+	CHECK_EQ(rig_bytes(r, app->unit, "memory.max"), 256 * MIB);
+	p->mode = NULL;
+	p->generation++;
+	rig_pod_run(r, p, 20, pods_burn_20);
+	CHECK_EQ(rig_cpu_milli(r, app->unit), 200);
+	CHECK_EQ(rig_bytes(r, app->unit, "memory.max"), 256 * MIB);
+	CHECK_EQ(rig_bytes(r, p->level, "memory.max"), 256 * MIB);
 }
 
 /* Mode Off since a start of the agent that found the originals. */
