@@ -19,31 +19,35 @@
 #define DRAWN "-[bcdfghjklmnpqrstvwxz2456789]{5}"
 #define HASH  "-[456789bcdf]{1,10}"
 
-/* How the names of a workload's pods go on after its own. */
+/* What stands before the end is cut to this. */
+#define BASE_MAX 58
+
+/* How the names of a workload's pods go on after its own, and up to which length of that. */
 static const struct {
 	const char *owner, *rest;
+	size_t longest;
 } pod_names[] = {
-	{"Deployment", HASH DRAWN},
-	{"Rollout", HASH DRAWN},
-	{"ReplicaSet", DRAWN},
-	{"DaemonSet", DRAWN},
-	{"StatefulSet", "-[0-9]+"},
-	{"CronJob", "-[0-9]+" DRAWN},
-	{"Job", DRAWN},
+	{"Deployment", HASH DRAWN, BASE_MAX - 12},
+	{"Rollout", HASH DRAWN, BASE_MAX - 12},
+	{"ReplicaSet", DRAWN, BASE_MAX - 1},
+	{"DaemonSet", DRAWN, BASE_MAX - 1},
+	{"StatefulSet", "-[0-9]+", BASE_MAX},
+	{"CronJob", "-[0-9]+" DRAWN, BASE_MAX - 10},
+	{"Job", DRAWN, BASE_MAX - 1},
 };
 
-static const char *rest_of(const char *owner)
+static const char *rest_of(const char *owner, size_t length)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(pod_names); i++)
 		if (owner != NULL && strcmp(pod_names[i].owner, owner) == 0)
-			return pod_names[i].rest;
-	return "-[a-z0-9-]+"; /* of some operator */
+			return length <= pod_names[i].longest ? pod_names[i].rest : "[a-z0-9-]+";
+	return length < BASE_MAX ? "-[a-z0-9-]+" : "[a-z0-9-]+"; /* of some operator */
 }
 
 /* A name in a regular expression in a string of PromQL. Names have no other special characters. */
 static void put_name(const char *name, FILE *out)
 {
-	for (; *name != '\0'; name++) {
+	for (const char *end = name + strnlen(name, BASE_MAX); name < end; name++) {
 		if (*name == '.')
 			fputs("\\\\", out);
 		fputc(*name, out);
@@ -54,8 +58,8 @@ static void put_selector(const struct prometheus_query *q, FILE *out)
 {
 	fprintf(out, "{namespace=\"%s\",pod=~\"", q->namespace);
 	put_name(q->workload, out);
-	fprintf(out, "%s\",container=\"%s\"%s%s}", rest_of(q->owner), q->container,
-		q->matchers[0] != '\0' ? "," : "", q->matchers);
+	fprintf(out, "%s\",container=\"%s\"%s%s}", rest_of(q->owner, strlen(q->workload)),
+		q->container, q->matchers[0] != '\0' ? "," : "", q->matchers);
 }
 
 static void put_query(const struct prometheus_query *q, enum resource r, FILE *out)

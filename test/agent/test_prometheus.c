@@ -79,6 +79,18 @@ TEST(pods)
 		{"DaemonSet", "api", "api-proxy", false},
 		{"CronJob", "api", "api-29405520-x7x7x", true},
 		{"StatefulSet", "api", "api-10", true},
+#define LONG_46 "a-name-of-a-release-and-of-a-chart-which-is-46"
+		{"Deployment", LONG_46, LONG_46 "-7d9c4b8f65-x7x7x", true},
+		{"Deployment", LONG_46, LONG_46 "-other-x7x7x", false},
+		/* Before what is drawn stand 58 characters at most. */
+		{"Deployment", LONG_46 "s", LONG_46 "s-7d9c4b8f65x7x7x", true},
+		{"Deployment", LONG_46 "-and-more", LONG_46 "-and-more-7dx7x7x", true},
+		{"DaemonSet", LONG_46 "-and-more-than-that", LONG_46 "-and-more-thx7x7x", true},
+		{"DaemonSet", LONG_46 "-and-more", LONG_46 "-and-more-x7x7x", true},
+		{"DaemonSet", LONG_46 "-and-more", LONG_46 "-and-more-a-x7x7x", false},
+		{"StatefulSet", LONG_46 "-and-more", LONG_46 "-and-more-12", true},
+		{"CronJob", LONG_46 "-and", LONG_46 "-and-29405520x7x7x", true},
+		{"Cluster", LONG_46 "-and-more-than-that", LONG_46 "-and-more-th-1", true},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
