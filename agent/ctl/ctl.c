@@ -605,25 +605,36 @@ int ctl_main(struct ctl *c, int argc, char **argv)
 
 /* ---- files and the lock, as the commands without the daemon use them */
 
+static int take_stream(FILE *f, char **ret, size_t *ret_size)
+{
+	*ret = f != NULL ? ctl_read_stream(f) : NULL;
+	*ret_size = *ret != NULL ? strlen(*ret) : 0;
+	return *ret != NULL ? 0 : -errno;
+}
+
 int ctl_read_file(const char *file, uint64_t max, char **ret, size_t *ret_size)
 {
 	bool standard = strcmp(file, "-") == 0;
-	OWN(drop_fd) int fd = standard ? -1 : open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	OWN(drop_fd) int fd = standard ? -1 : open(file, O_RDONLY | O_CLOEXEC);
 	OWN(drop_free) char *text = NULL;
 	struct stat st;
+	FILE *f;
 	int r;
 
-	if (standard) {
-		*ret = ctl_read_stream(stdin);
-		*ret_size = *ret != NULL ? strlen(*ret) : 0;
-		return *ret != NULL ? 0 : -errno;
-	}
+	if (standard)
+		return take_stream(stdin, ret, ret_size);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
 	if (S_ISDIR(st.st_mode))
 		return -EISDIR;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
+	/* <(COMMAND) of a shell is a pipe with a name. */
+	if (!S_ISREG(st.st_mode)) {
+		f = fdopen(fd, "r");
+		r = take_stream(f, ret, ret_size);
+		if (f != NULL && fclose(f) == 0)
+			fd = -1;
+		return r;
+	}
 	if ((uint64_t)st.st_size > max)
 		return -EFBIG;
 	text = malloc((size_t)st.st_size + 1);

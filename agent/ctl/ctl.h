@@ -117,8 +117,8 @@ ctl_run_fn ctl_status, ctl_list, ctl_explain, ctl_report, ctl_pause, ctl_resume,
 	ctl_lift, ctl_doctor, ctl_config_check, ctl_config_show, ctl_history, ctl_top,
 	ctl_record_dump, ctl_record_replay, ctl_import_vpa, ctl_version, ctl_help;
 
-/* The whole of a regular file, owned, or of "-", standard input. There is room for a byte behind
- * it. -EISDIR, -EINVAL: not regular, -EFBIG: a file of more than max bytes. */
+/* The whole of a file or pipe, owned, or of "-", standard input. There is room for a byte behind
+ * it. -EISDIR, -EFBIG: a file of more than max bytes. */
 int ctl_read_file(const char *file, uint64_t max, char **ret, size_t *ret_size);
 /* The rest of a text, owned; NULL with errno. */
 char *ctl_read_stream(FILE *f);

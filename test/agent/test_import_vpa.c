@@ -609,6 +609,24 @@ TEST(optional)
 	optional_fails("No such file or directory\n");
 }
 
+/* <(COMMAND) of a shell. */
+TEST(pipe_with_a_name)
+{
+	static const char text[] = "{\"kind\":\"List\",\"items\":[]}";
+	char file[sizeof input];
+	int ends[2];
+
+	memcpy(file, input, sizeof file);
+	CHECK_EQ(pipe(ends), 0);
+	CHECK_EQ(write(ends[1], text, sizeof text - 1), sizeof text - 1);
+	close(ends[1]);
+	snprintf(input, sizeof input, "/dev/fd/%d", ends[0]);
+	CHECK_EQ(RUN(), CTL_ERROR);
+	ERR_HAS("there is no VerticalPodAutoscalerCheckpoint in it");
+	close(ends[0]);
+	memcpy(input, file, sizeof input);
+}
+
 int main(void)
 {
 	static const char *const names[] = {"history", "lock", "input", "vscaled.yaml",
