@@ -254,7 +254,7 @@ int main(void)
 	check_failure("backtest /nonexistent.csv", CTL_ERROR,
 		      "/nonexistent.csv: No such file or directory");
 	check_failure("backtest " SERIES, CTL_ERROR, "Is a directory");
-	check_failure("backtest /dev/null", CTL_ERROR, "/dev/null: Invalid argument");
+	check_failure("backtest /dev/null", CTL_ERROR, "/dev/null:1: fewer than two samples");
 	check_failure("backtest " SERIES "malformed.csv", CTL_ERROR,
 		      SERIES "malformed.csv:3: cpu_cores is not a decimal number");
 	check_failure("backtest " SERIES "percent.csv", CTL_ERROR,
