@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,9 +46,9 @@ struct restore_target {
 struct search {
 	const char *unit;
 	uint64_t inode;
-	char path[CGROUP_PATH_MAX];  /* of the folder being read */
-	char named[CGROUP_PATH_MAX]; /* the highest: a user or a container may have one too */
-	unsigned named_depth;
+	bool in_slices;             /* below others a user or a container has its own units */
+	char path[CGROUP_PATH_MAX]; /* of the folder being read */
+	char named[CGROUP_PATH_MAX];
 	char exact[CGROUP_PATH_MAX];
 };
 
@@ -58,6 +57,7 @@ static int search_folder(int parent, const char *name, unsigned depth, struct se
 static int search_entry(int dir, const struct dirent *entry, unsigned depth, struct search *s)
 {
 	size_t length = strlen(s->path);
+	const char *dot = strrchr(entry->d_name, '.');
 	/* systemd puts "_" before a name that could be taken for a file of the kernel. */
 	bool named = strcmp(entry->d_name, s->unit) == 0 ||
 		     (entry->d_name[0] == '_' && strcmp(entry->d_name + 1, s->unit) == 0);
@@ -74,11 +74,10 @@ static int search_entry(int dir, const struct dirent *entry, unsigned depth, str
 	}
 	if (named && s->inode != 0 && entry->d_ino == s->inode)
 		strcpy(s->exact, s->path);
-	else if (named && depth < s->named_depth) {
+	else if (named)
 		strcpy(s->named, s->path);
-		s->named_depth = depth;
-	}
-	if (s->exact[0] == '\0' && depth < DEPTH_MAX)
+	if (s->exact[0] == '\0' && depth < DEPTH_MAX &&
+	    (!s->in_slices || (dot != NULL && strcmp(dot, ".slice") == 0)))
 		r = search_folder(dir, entry->d_name, depth + 1, s);
 	s->path[length] = '\0';
 	return r == -ENOENT ? 0 : r;
@@ -108,9 +107,12 @@ static int search_folder(int parent, const char *name, unsigned depth, struct se
  * slash. -ENOENT: none. */
 static int cgroup_find(int root, const char *unit, uint64_t inode, char ret[static CGROUP_PATH_MAX])
 {
-	struct search s = {.unit = unit, .inode = inode, .named_depth = UINT_MAX};
-	int r = search_folder(root, ".", 0, &s);
+	struct search s = {.unit = unit, .inode = inode};
+	int r;
 
+	/* Where PID 1 has its own cgroup at the root, its units are in slices. */
+	s.in_slices = faccessat(root, "init.scope", F_OK, 0) == 0;
+	r = search_folder(root, ".", 0, &s);
 	if (r < 0)
 		return r;
 	if (s.exact[0] == '\0' && s.named[0] == '\0')

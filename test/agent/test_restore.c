@@ -184,22 +184,28 @@ TEST(same_name)
 	static const char *const others[] = {
 		"machine.slice/c1.scope/payload/system.slice/web.service",
 		"user.slice/user-1000.slice/user@1000.service/app.slice/web.service",
-		"zz.slice/zz-1.slice/web.service",
+		"lxc.payload.c2/system.slice/web.service",
 	};
 	char path[256];
 
-	begin();
-	records.items[0].cgroup_inode = 1;
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
-		snprintf(path, sizeof(path), "%s/memory.max", others[i]);
-		fake_put(&fake, path, "1073741824\n");
-	}
-	CHECK_EQ(restore_now(NULL, false), 0);
-	CHECK_EQ(results[0].outcome, RESTORE_RESTORED);
-	check_file(WEB "/memory.max", "536870912\n");
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
-		snprintf(path, sizeof(path), "%s/memory.max", others[i]);
-		check_file(path, "1073741824\n");
+	for (int runs = 0; runs < 2; runs++) {
+		begin();
+		fake_put(&fake, "init.scope", NULL);
+		records.items[0].cgroup_inode = 1;
+		for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+			snprintf(path, sizeof(path), "%s/memory.max", others[i]);
+			fake_put(&fake, path, "1073741824\n");
+		}
+		if (!runs)
+			fake_remove(&fake, WEB);
+		CHECK_EQ(restore_now(NULL, false), 0);
+		CHECK_EQ(results[0].outcome, runs ? RESTORE_RESTORED : RESTORE_GONE);
+		if (runs)
+			check_file(WEB "/memory.max", "536870912\n");
+		for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+			snprintf(path, sizeof(path), "%s/memory.max", others[i]);
+			check_file(path, "1073741824\n");
+		}
 	}
 }
 
