@@ -373,7 +373,7 @@ void message_stray(const char *unit, enum restore_outcome outcome)
 		[RESTORE_RESTORED] = "no longer configured, its original limits are restored",
 		[RESTORE_LEFT] =
 			"no longer configured, its memory limit is kept: use is above the original",
-		[RESTORE_GONE] = "no longer configured and not running",
+		[RESTORE_GONE] = "it does not run",
 		[RESTORE_FAILED] =
 			"no longer configured, its original limits could not be restored yet",
 		[RESTORE_PENDING] =

@@ -313,11 +313,21 @@ static void hand_back(struct hand_back *h, struct managed *m)
 		given_back(m);
 }
 
-static bool is_stray(const struct unit_table *t, const char *name)
+static bool is_stray(const struct unit_table *t, const struct baseline *b, const char *name)
 {
 	const struct policy_rule *rule = config_rule_for(t->config, name);
+	OWN(history_record_drop) struct history_record rec = {0};
+	const char *dot = strrchr(name, '.');
 
-	return (rule == NULL || rule->mode == MODE_OFF) && managed_find(t, name) == NULL;
+	if (managed_find(t, name) != NULL)
+		return false;
+	if (rule == NULL || rule->mode == MODE_OFF)
+		return true;
+	/* It ended while vscaled did not run. A scope does not come back; a service may, for as
+	 * long as its use is remembered. */
+	return (dot != NULL && strcmp(dot, ".scope") == 0) ||
+	       history_store_get(&t->records->histories, b->key, &t->config->tuning.history,
+				 &rec) == -ENOENT;
 }
 
 /* 0, or -errno when no other is to be tried now. */
@@ -337,7 +347,8 @@ static int release_stray(struct hand_back *h, const char *name, bool reported)
 	return MIN(r, 0);
 }
 
-/* Units that an earlier run sized and the present configuration does not name, or not so. */
+/* Units that an earlier run sized and the present configuration does not name, or not so; or that
+ * are gone. */
 static void release_strays(struct hand_back *h)
 {
 	bool reported = h->strays_reported;
@@ -345,10 +356,11 @@ static void release_strays(struct hand_back *h)
 	h->strays_reported = true;
 	h->strays_at = UINT64_MAX;
 	for (size_t i = h->units->records->baselines.count; i > 0; i--) {
-		const char *name = baseline_unit(&h->units->records->baselines.items[i - 1]);
+		const struct baseline *b = &h->units->records->baselines.items[i - 1];
+		const char *name = baseline_unit(b);
 		char copy[RECORD_NAME_MAX];
 
-		if (name == NULL || !is_stray(h->units, name))
+		if (name == NULL || !is_stray(h->units, b, name))
 			continue;
 		/* The name is part of the record, which release_stray() may delete. */
 		snprintf(copy, sizeof copy, "%s", name);

@@ -382,3 +382,28 @@ TEST_RIG(one_fails)
 	rig_run(r, 120, NULL);
 	check_limits(r, u, 200, 64 * MIB);
 }
+
+/* It ended while vscaled did not run: a scope does not come back. A service may, for as long as its
+ * use is remembered. */
+TEST_RIG_BOTH(ended_meanwhile, scope)
+{
+	struct rig_unit *u;
+
+	rig_open(r, rig_config("  - match: \"a.*\"\n"));
+	u = rig_add(r, scope ? "a.scope" : "a.service", 200, 64 * MIB);
+	CHECK_EQ(rig_start(r), 0);
+	rig_run(r, 20, rig_busy);
+	CHECK_EQ(r->daemon->records.baselines.count, 1);
+	rig_stop(r);
+	rig_unit_stop(r, u);
+	CHECK_EQ(rig_start(r), 0);
+	rig_run(r, 15, NULL);
+	CHECK_EQ(r->daemon->records.baselines.count, scope ? 0 : 1);
+	r->real += 9 * 24 * USEC_PER_HOUR;
+	for (int i = 0; i < 2; i++) {
+		rig_run(r, 15, NULL);
+		rig_restart(r);
+	}
+	rig_run(r, 15, NULL);
+	CHECK_EQ(r->daemon->records.baselines.count, 0);
+}
