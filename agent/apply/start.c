@@ -374,6 +374,8 @@ void managed_start(struct managed *m, const struct arrival *given)
 		managed_set_reason(m, STATE_SIZING);
 		if (managed_rule(m)->mode != MODE_OFF)
 			persist_baseline(m, &a);
+		if (m->record != NULL)
+			persist_external_high(m, m->record->limits.mem_high);
 	}
 	unit_update_blocked(m);
 	/* Initial sizes a unit when the unit starts, not when vscaled does. */
@@ -459,6 +461,7 @@ void rule_apply(struct managed *m)
 		managed_set_reason(m, STATE_SIZING);
 		control_end_suspension(&m->control);
 		drift_forget_writers(m);
+		persist_external_high(m, m->control.original.mem_high);
 	}
 	control_set_rule(&m->control, &now);
 	if (rule->mode == MODE_INITIAL && old.mode != MODE_INITIAL)

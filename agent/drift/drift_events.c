@@ -252,6 +252,8 @@ static void take_limit(struct managed *m, enum resource r, const struct limits *
 {
 	struct limits found = with_only(m, r, seen);
 
+	if (r == RESOURCE_MEMORY && !control_high_is_ours(&m->control, seen))
+		persist_external_high(m, seen->mem_high);
 	control_follow(&m->control, &found, r);
 }
 
@@ -264,8 +266,6 @@ static void give_way(struct external_write *l, enum resource r, const struct dri
 	control_suspend(&m->control, r);
 	if (r == RESOURCE_CPU)
 		boost_forget(m);
-	else if (!control_high_is_ours(&m->control, &l->seen))
-		persist_external_high(m, l->seen.mem_high);
 	take_limit(m, r, &l->seen);
 	yield_to(l, r);
 }

@@ -119,8 +119,8 @@ struct baseline *persist_container(const struct pod *p, const struct kube_contai
 void persist_forget_pod(struct records *records, const char *uid);
 /* The cgroup on record turned out to be another container's. */
 void persist_left_cgroup(const struct managed *m);
-/* Records memory.high of an external writer for whom the laws are suspended: it is not to be lifted
- * as ours. */
+/* Records memory.high of an external writer while the laws are suspended, or the original once they
+ * are not: no less is lifted to it as ours. */
 void persist_external_high(const struct managed *m, uint64_t mem_high);
 /* Records the CPU limit to restore after a startup boost, in millicores; 0: no boost. True: a new
  * limit was recorded. */

@@ -617,15 +617,15 @@ static int lift_property(struct work *w)
 	struct unit_props stored;
 	int r = units_get(w->restore, w->target->unit, &stored);
 
-	if (r < 0 || stored.mem_high >= w->original->mem_high)
+	if (r < 0 || stored.mem_high >= w->target->baseline->high_before)
 		return r == -EOPNOTSUPP || r == -ENOENT ? 0 : r;
-	stored.mem_high = w->original->mem_high;
+	stored.mem_high = w->target->baseline->high_before;
 	stored.mem_max = MAX(stored.mem_max, w->usage.limits.mem_max);
 	return units_set(w->restore, w->target->unit, &stored,
 			 UNIT_PROP_MEM_MAX | UNIT_PROP_MEM_HIGH);
 }
 
-/* Raises a lowered memory.high to the original. 1: done, 0: nothing to do, or -errno. */
+/* Raises a lowered memory.high to what it was before. 1: done, 0: nothing to do, or -errno. */
 static int restore_lift_unit(const struct restore *r, const struct restore_target *t)
 {
 	struct work w;
@@ -635,8 +635,8 @@ static int restore_lift_unit(const struct restore *r, const struct restore_targe
 		return 0;
 	if (e < 0)
 		return e;
-	if (w.usage.limits.mem_high < w.original->mem_high) {
-		e = write_knob(&w, KNOB_MEM_HIGH, w.original->mem_high);
+	if (w.usage.limits.mem_high < t->baseline->high_before) {
+		e = write_knob(&w, KNOB_MEM_HIGH, t->baseline->high_before);
 		if (e >= 0)
 			e = lift_property(&w);
 		e = e < 0 ? e : 1;

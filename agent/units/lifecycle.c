@@ -46,6 +46,7 @@ static void resume_unit(struct managed *m)
 	}
 	control_end_suspension(&m->control);
 	drift_forget_writers(m);
+	persist_external_high(m, m->control.original.mem_high);
 	if (given_back)
 		managed_reattach(m);
 	else if (was_held)

@@ -335,6 +335,37 @@ TEST_RIG(backoff_of_a_wrong_clock)
 	CHECK(c->mem.backoff_until <= r->boot + USEC_PER_HOUR);
 }
 
+/* memory.high of a writer for whom management is suspended, or of one during a pause, is not lifted
+ * as one that vscaled lowered; once it is sized again it may be. */
+TEST_RIG_BOTH(high_of_another, pause)
+{
+	const struct control_ops *ops;
+	struct rig_unit *u =
+		rig_begin(r, "units:\n  - match: a.service\n", 200, 64 * MIB, 20 * MIB);
+
+	ops = r->loop->serve.api.ops;
+	rig_run(r, 10, rig_busy);
+	if (pause)
+		CHECK_EQ(ops->pause(&r->loop->serve, NULL), 1);
+	/* The first is an echo of the property call. */
+	for (int n = 0; n < 5; n++) {
+		rig_put(r, u, "memory.high", "52428800\n");
+		rig_run(r, 6, rig_busy);
+	}
+	CHECK_EQ(r->events[EVENT_DRIFT_GAVE_WAY], !pause);
+	CHECK_EQ(rig_bytes(r, u, "memory.high"), 50 * MIB);
+	rig_stop(r);
+	CHECK_EQ(rig_bytes(r, u, "memory.high"), 50 * MIB);
+	CHECK_EQ(rig_start(r), 0);
+	CHECK_EQ(rig_bytes(r, u, "memory.high"), 50 * MIB);
+	rig_run(r, 3, rig_busy);
+	/* It was lowered further when the agent was killed. */
+	rig_stop(r);
+	rig_put(r, u, "memory.high", "62914560\n");
+	CHECK_EQ(rig_start(r), 0);
+	CHECK_EQ(rig_bytes(r, u, "memory.high"), LIMIT_MAX);
+}
+
 /* The state folder is lost while vscaled does not run: the copy in the runtime folder has them. */
 TEST_RIG(lost_state)
 {
