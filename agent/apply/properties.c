@@ -174,7 +174,8 @@ static struct unit_props wanted_props(const struct managed *m, uint32_t *ret_mas
 
 	if (m->kind == UNIT_KIND_POD)
 		return pod_level_props(m, ret_mask);
-	if (c->resource[RESOURCE_CPU].managed) {
+	/* While memory waits to go back, CPU has gone back already. */
+	if (c->resource[RESOURCE_CPU].managed || m->hand_back.reported) {
 		mask |= UNIT_PROP_CPU_QUOTA;
 		p.cpu_quota_per_sec_usec = props_of_limits(k).cpu_quota_per_sec_usec;
 		p.cpu_quota_period_usec = k->cpu_period_usec == CPU_PERIOD_DEFAULT_USEC

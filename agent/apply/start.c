@@ -225,8 +225,6 @@ static void begin(struct managed *m, const struct arrival *a, const struct limit
 	control_drop(&m->control);
 	control_init(&m->control, &m->config->tuning, rule, &original);
 	control_set_target(&m->control, target);
-	if (m->pod != NULL)
-		pod_set_bounds(m);
 	if (b != NULL && ((m->pod == NULL && rule->mode == MODE_OFF) ||
 			  (m->originals.touched &&
 			   (narrower(&b->limits, now, rule) ||
@@ -239,6 +237,8 @@ static void begin(struct managed *m, const struct arrival *a, const struct limit
 		else
 			lifecycle_release(m, m->pod ? STATE_NOT_ANNOTATED : STATE_NOT_SIZED);
 	}
+	if (m->pod != NULL)
+		pod_set_bounds(m);
 	persist_adopt_history(m);
 	/* A boost was written, by an earlier run of vscaled or for the run of the unit before. */
 	if (b != NULL && b->boost_base_milli != 0 && persist_has_boost_base(m))
@@ -463,6 +463,10 @@ void rule_apply(struct managed *m)
 		drift_forget_writers(m);
 		persist_external_high(m, m->control.original.mem_high);
 	}
+	/* CPU does not wait for memory. */
+	if (waits && takes_away(&old, &now))
+		release_put_back(m, RESOURCE_CPU, m->control.resource[RESOURCE_CPU].original,
+				 REASON_RESTORE);
 	control_set_rule(&m->control, &now);
 	if (rule->mode == MODE_INITIAL && old.mode != MODE_INITIAL)
 		control_set_sized(&m->control);
@@ -470,7 +474,7 @@ void rule_apply(struct managed *m)
 	if (old.mode == MODE_AUTO && rule->mode == MODE_INITIAL && m->cgroup.cg != NULL)
 		release_put_back(m, RESOURCE_MEMORY, m->control.resource[RESOURCE_MEMORY].original,
 				 REASON_RESTORE);
-	if (takes_away(&old, &now))
+	if (takes_away(&old, &now) && !waits)
 		lifecycle_release(m, takes_away_reason(m));
 	else if (rule->mode != MODE_OFF && m->cgroup.cg != NULL &&
 		 (!m->originals.saved || scope_out_of_reach(m->pid1, m->cgroup.path)))

@@ -143,7 +143,9 @@ static bool qos_near(const struct managed *m, const struct kube_pod *s)
 				.limit = c->spec.limit[r],
 				.request = c->spec.request[r],
 				.moves = other != NULL && other->container.annotated &&
-					 (other->container.rule.rule.resources & (1u << r)),
+					 ((other->container.rule.rule.resources |
+					   other->container.rule.rule.requests) &
+					  (1u << r)),
 			};
 	}
 	return kube_pod_class_of_containers(s, QOS_BURSTABLE) && pod_qos_near(parts, n);
@@ -169,8 +171,10 @@ void pod_set_bounds(struct managed *m)
 		return;
 	b.guaranteed = kube_pod_class_of_containers(s, QOS_GUARANTEED);
 	b.qos_near = qos_near(m, s);
-	b.requests_move = m->container.rule.controlled == CONTROLLED_REQUESTS_AND_LIMITS;
-	b.limits_stay = m->container.rule.controlled == CONTROLLED_REQUESTS;
+	/* A limit that is left out may still be sized (start.c). */
+	b.limits_stay = m->container.rule.controlled == CONTROLLED_REQUESTS &&
+			m->control.rule.resources == 0;
+	b.requests_move = m->container.rule.controlled != CONTROLLED_LIMITS && !b.limits_stay;
 	b.not_ready = !s->ready;
 	b.priority = s->priority;
 	b.qos = (uint8_t)s->qos;

@@ -204,22 +204,27 @@ static bool grows(const struct managed *m, uint64_t use_bytes)
 static enum controlled_values controlled_now(const struct managed *m)
 {
 	const struct pod_bounds *b = &m->control.pod;
+	enum controlled_values named = m->container.rule.controlled;
 
-	return b->pod_requests || (b->guaranteed && b->requests_stay != 0)
-		       ? CONTROLLED_LIMITS
-		       : m->container.rule.controlled;
+	/* A limit that is left out may still be sized (start.c). */
+	if (named == CONTROLLED_REQUESTS && m->control.rule.resources != 0)
+		named = CONTROLLED_REQUESTS_AND_LIMITS;
+	return b->pod_requests || (b->guaranteed && b->requests_stay != 0) ? CONTROLLED_LIMITS
+									   : named;
 }
 
-/* It is no longer named by `resources`, and the spec still has another value than the original. */
+/* Its limit is no longer sized, and the spec still has another value than the original. */
 static bool is_dropped(const struct managed *m, enum resource r, const struct report_resource *x)
 {
-	uint32_t named = m->container.rule.rule.resources | m->control.rule.resources;
+	const struct policy_rule *rule = &m->container.rule.rule;
+	uint32_t sized = rule->resources | m->control.rule.resources;
 
-	return m->container.annotated && !(named & (1u << r)) && m->record != NULL &&
+	return m->container.annotated && !(sized & (1u << r)) && m->record != NULL &&
 	       m->record->ratified && !m->hand_back.due &&
 	       ((x->spec_limit != LIMIT_MAX &&
 		 x->spec_limit != persist_original_limit(m, r, x->spec_limit)) ||
-		x->spec_request != persist_original_request(m, r, x->spec_request));
+		(!(rule->requests & (1u << r)) &&
+		 x->spec_request != persist_original_request(m, r, x->spec_request)));
 }
 
 /* all: vscaled wrote the whole spec. */
@@ -247,6 +252,8 @@ static void fill_container(const struct managed *m, bool restoring, bool all,
 		fill_resource(m, r, goes, x);
 		if (goes)
 			fill_back(m, r, all, x);
+		if (goes && !back && (c->rule.requests & (1u << r)))
+			x->original_request = x->request ?: x->spec_request;
 		x->back = goes && !restoring;
 	}
 	if ((back || m->hand_back.due) && m->cgroup.cg == NULL)

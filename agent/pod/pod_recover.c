@@ -86,8 +86,10 @@ static void recover(struct managed *m)
 	enum state_reason why = STATE_ORIGINALS_UNKNOWN;
 	struct kube_originals o;
 	char detail[400];
-	bool known = text != NULL && kube_originals_read(text, c->name, &o) == 0 &&
-		     kube_originals_fit(&o, c, m->container.rule.rule.resources);
+	bool known =
+		text != NULL && kube_originals_read(text, c->name, &o) == 0 &&
+		kube_originals_fit(
+			&o, c, m->container.rule.rule.resources | m->container.rule.rule.requests);
 
 	if (known && m->control.pod.ranges_unknown && above_spec(&o, c)) {
 		why = STATE_RANGES_UNREAD;

@@ -134,13 +134,18 @@ static void not_ours(struct pod *p, size_t i, enum state_reason why)
 		lifecycle_release(member->managed, why);
 }
 
-/* Without a limit of its own it has the pod's in its cgroup, which stays. */
-static void keep_pods(const struct kube_pod *s, const struct kube_container *c,
-		      struct container_rule *rule)
+/* Without a limit of its own it has the pod's in its cgroup, which stays. With RequestsOnly no
+ * limit is sized. */
+static void leave_limits(const struct kube_pod *s, const struct kube_container *c,
+			 struct container_rule *rule)
 {
 	for (enum resource r = 0; r < RESOURCE_COUNT; r++)
 		if (s->pod_resources && c->spec.limit[r] == LIMIT_MAX)
 			rule->rule.resources &= ~(1u << r);
+	if (rule->controlled == CONTROLLED_REQUESTS) {
+		rule->rule.requests |= rule->rule.resources;
+		rule->rule.resources = 0;
+	}
 }
 
 static void ours(struct pod *p, size_t i, const struct container_rule *rule)
@@ -363,7 +368,7 @@ void pod_apply_rules(struct pod *p)
 		}
 		if (r == -EINVAL)
 			freeze(p, i, &rule);
-		keep_pods(s, c, &rule);
+		leave_limits(s, c, &rule);
 		pod_rollout_apply(p, &rule);
 		ours(p, i, &rule);
 	}

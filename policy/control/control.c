@@ -154,7 +154,8 @@ enum blocked_reason control_blocked(const struct control *c, enum resource r)
 	if (c->pod.resource[r].budget != 0 && c->pod.resource[r].accepted == LIMIT_MAX)
 		return BLOCKED_NO_LIMIT;
 	if (!(c->rule.resources & (1u << r)))
-		return BLOCKED_NOT_CONTROLLED;
+		return c->rule.requests & (1u << r) ? BLOCKED_REQUESTS_ONLY
+						    : BLOCKED_NOT_CONTROLLED;
 	if (!res->managed)
 		return BLOCKED_NO_LIMIT;
 	if (c->rule.mode == MODE_OFF)

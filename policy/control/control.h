@@ -251,8 +251,8 @@ void control_follow(struct control *c, const struct limits *kernel, enum resourc
 void control_reassert(struct control *c, const struct limits *kernel, enum resource r,
 		      const struct control_context *x);
 
-/* Adds steps up to what others hold for it, as far as bounds and node allow: the laws will not
- * raise it from here on. */
+/* Adds steps up to what others hold for it, as far as bounds and node allow, or down to the CPU
+ * limit that is restored: the laws will not raise it from here on. */
 void control_put_back(struct control *c, enum resource r, uint64_t to, enum reason reason,
 		      const struct control_context *x);
 

@@ -223,7 +223,7 @@ static void fill_request(const struct control *c, enum resource r, uint64_t limi
 bool control_sizes_request(const struct control *c, enum resource r)
 {
 	return (c->pod.requests_move || c->pod.limits_stay) && c->pod.resource[r].request != 0 &&
-	       (c->rule.resources & (1u << r));
+	       ((c->rule.resources | c->rule.requests) & (1u << r));
 }
 
 /* What other pods claim takes no more than half of the original limit away: any user may have

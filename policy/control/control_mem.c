@@ -475,9 +475,11 @@ static void drop_trial(struct control *c, const struct control_context *x)
 void control_put_back(struct control *c, enum resource r, uint64_t to, enum reason reason,
 		      const struct control_context *x)
 {
-	uint64_t most = MIN(control_bound(c, x, r, to, NULL), to);
+	bool lowers = r == RESOURCE_CPU && reason == REASON_RESTORE;
+	uint64_t most = lowers ? to : MIN(control_bound(c, x, r, to, NULL), to);
 
-	if (control_blocked(c, r) != BLOCKED_NONE || most <= limit_amount(&c->kernel, r))
+	if (control_blocked(c, r) != BLOCKED_NONE ||
+	    (most <= limit_amount(&c->kernel, r) && !lowers))
 		return;
 	drop_trial(c, x);
 	if (r == RESOURCE_CPU)

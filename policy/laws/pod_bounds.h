@@ -11,8 +11,8 @@
  *    at least the original request, request = limit.
  *  - Guaranteed, RequestsAndLimits: the limit follows the peak. Sent: limit as held, request =
  *    limit.
- *  - RequestsOnly: the cgroup is never written (limits_stay). Sent: request = target; of a
- *    Guaranteed pod nothing.
+ *  - RequestsOnly: the cgroup is written to restore limits alone (limits_stay). Sent: request =
+ *    target; of a Guaranteed pod nothing.
  *
  * In a Guaranteed pod under `LimitsOnly` the CPU limit changes in the cgroup only and is not sent
  * to the API server. A memory limit that has to rise above the spec is sent together with its

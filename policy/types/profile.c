@@ -122,8 +122,9 @@ static bool range_equal(const struct range *a, const struct range *b)
 bool policy_rule_equal(const struct policy_rule *a, const struct policy_rule *b)
 {
 	return a->mode == b->mode && a->goal == b->goal && a->priority == b->priority &&
-	       a->resources == b->resources && a->scale_down == b->scale_down &&
-	       a->freeze == b->freeze && a->cpu_percentile_permille == b->cpu_percentile_permille &&
+	       a->resources == b->resources && a->requests == b->requests &&
+	       a->scale_down == b->scale_down && a->freeze == b->freeze &&
+	       a->cpu_percentile_permille == b->cpu_percentile_permille &&
 	       a->mem_margin_permille == b->mem_margin_permille &&
 	       range_equal(&a->cpu_milli, &b->cpu_milli) &&
 	       range_equal(&a->mem_bytes, &b->mem_bytes) && a->boost.factor == b->boost.factor &&

@@ -44,7 +44,8 @@ struct policy_rule {
 	enum mode mode;
 	enum goal goal;
 	uint32_t priority;  /* of a unit: a higher one gets memory first */
-	uint32_t resources; /* RESOURCES_* */
+	uint32_t resources; /* RESOURCES_*: whose limit is sized ... */
+	uint32_t requests;  /* ... and of which the request alone is (RequestsOnly) */
 	bool scale_down;
 	bool freeze; /* what is held stays; only memory that use would fill is raised */
 	/* In place of the configuration's and the goal's; 0: not set. */

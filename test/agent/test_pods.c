@@ -411,6 +411,44 @@ TEST_RIG_BOTH(resource_no_longer_named, restart)
 	pods_check_originals(r, p);
 }
 
+/* The limits are not controlled any more, and more memory is in use than its original limit: CPU
+ * goes back at once, memory once use allows, and that is protected until then. restart: it changes
+ * while the daemon does not run. */
+TEST_RIG_BOTH(limits_no_longer_controlled, restart)
+{
+	struct rig_pod *p = pods_begin(r, DRIVER_SYSTEMD, "");
+	struct rig_unit *app = p->container[0].unit;
+
+	pods_raise_app(r, p);
+	for (unsigned i = 0; i < 10; i++) {
+		rig_grow(r, app, 10 * MIB);
+		rig_run(r, 1, pods_burn_800);
+	}
+	p->extra_key = "controlled-values";
+	p->extra_value = "RequestsOnly";
+	if (restart) {
+		rig_restart(r);
+		rig_pod_list(r, p);
+	}
+	rig_pod_run(r, p, 70, pods_burn_20);
+	CHECK_EQ(rig_cpu_milli(r, app), 200);
+	CHECK(rig_bytes(r, app, "memory.max") >= 100 * MIB);
+	CHECK_EQ(managed_state(pods_of(r, "default/web-0/app")), UNIT_MANAGED);
+	for (unsigned i = 0; i < 10; i++) {
+		rig_grow(r, app, 10 * MIB);
+		rig_run(r, 1, pods_burn_20);
+	}
+	CHECK(rig_bytes(r, app, "memory.max") >= 200 * MIB);
+	app->anon_bytes = 10 * MIB;
+	rig_run(r, 130, pods_burn_800);
+	pods_check_originals(r, p);
+	CHECK_EQ(pods_of(r, "default/web-0/app")->control.resource[RESOURCE_CPU].blocked,
+		 BLOCKED_REQUESTS_ONLY);
+	CHECK_EQ(r->kills, 0);
+	p->extra_value = "LimitsOnly";
+	pods_raise_app(r, p);
+}
+
 /* It is being deleted, and its owner removes the annotation. */
 TEST_RIG(not_annotated_while_it_ends)
 {

@@ -318,11 +318,8 @@ TEST(one_resource_less)
 
 /* Memory is no longer sized, and its original is too low for what is in use: cgroup and spec keep
  * what they have, over a restart of the agent, and go back once use allows. */
-TEST_DRIVERS(one_resource_waits)
+static void check_waits(struct rig_pod *p)
 {
-	struct rig_pod *p = begin_grown(driver);
-
-	crig_annotate(&c, p, "resources", "cpu");
 	rig_run(&c.rig, 90, burn_50);
 	crig_kubelet(&c, p, NULL);
 	rig_stop(&c.rig);
@@ -340,6 +337,33 @@ TEST_DRIVERS(one_resource_waits)
 	CHECK(cgroup_is_original(&c));
 	CHECK(managed_find(&c.rig.daemon->units, "default/web-0/app") != NULL);
 	CHECK_EQ(c.rig.kills, 0);
+}
+
+TEST_DRIVERS(one_resource_waits)
+{
+	struct rig_pod *p = begin_grown(driver);
+
+	crig_annotate(&c, p, "resources", "cpu");
+	check_waits(p);
+}
+
+/* No limit is controlled any more: CPU does not wait for memory. */
+TEST_DRIVERS(requests_alone)
+{
+	struct rig_pod *p = begin(driver, NULL, AUTO);
+
+	ratify(p);
+	rig_run(&c.rig, 12, grow);
+	CHECK(crig_until(&c, 80, burn_50, has_headroom));
+	rig_run(&c.rig, 2, burn_50);
+	crig_kubelet(&c, p, NULL);
+	crig_annotate(&c, p, "controlled-values", "RequestsOnly");
+	CHECK(UNTIL(60, burn_50, crig_spec(&c, &c.rig.pod[0], "app", RESOURCE_CPU) == 200));
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
+	CHECK(has_headroom(&c));
+	check_waits(p);
+	CHECK_EQ(crig_spec(&c, p, "app", RESOURCE_CPU), 200);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
 }
 
 static void grow_log(struct rig *r)

@@ -181,6 +181,43 @@ TEST_BOTH(narrowed, owners)
 	CHECK_EQ(crig_requests(&c, "/resize", 422), 0);
 }
 
+static uint64_t app_limit(enum resource r)
+{
+	return crig_spec(&c, &c.rig.pod[0], "app", r);
+}
+
+/* controlled-values no longer names the limits: they go back in cgroup and spec, while the requests
+ * go on. restart: it changes while no agent runs. */
+TEST_BOTH(limits_no_longer_controlled, restart)
+{
+	struct rig_pod *p =
+		begin_pod(DRIVER_CGROUPFS, REQUESTS("RequestsAndLimits"),
+			  CONTAINERS("\"requests\":{\"cpu\":\"100m\",\"memory\":\"16Mi\"},"
+				     "\"limits\":{\"cpu\":\"200m\",\"memory\":\"64Mi\"}"));
+
+	CHECK(UNTIL(120, burn_300, app_limit(RESOURCE_CPU) > 200 && requested(RESOURCE_CPU) > 100));
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 5, burn_300);
+	if (restart)
+		rig_stop(&c.rig);
+	crig_annotate(&c, p, "controlled-values", "RequestsOnly");
+	if (restart)
+		crig_start(&c);
+	CHECK(UNTIL(120, burn_300, app_limit(RESOURCE_CPU) == 200));
+	CHECK(requested(RESOURCE_CPU) > 100);
+	crig_kubelet(&c, p, NULL);
+	rig_run(&c.rig, 60, burn_300);
+	CHECK_EQ(rig_cpu_milli(&c.rig, app_of(p)), 200);
+	CHECK_EQ(rig_bytes(&c.rig, app_of(p), "memory.max"), 64 * MIB);
+	CHECK_EQ(app_limit(RESOURCE_CPU), 200);
+	CHECK_EQ(app_limit(RESOURCE_MEMORY), 64 * MIB);
+	CHECK(requested(RESOURCE_CPU) > 100);
+	CHECK(explains("\"hold\":\"requests-only\""));
+	CHECK(UNTIL(900, burn_10, requested(RESOURCE_CPU) < 100));
+	CHECK_EQ(app_limit(RESOURCE_CPU), 200);
+	CHECK_EQ(crig_requests(&c, "/resize", 422), 0);
+}
+
 /* A request that fits under no original limit is none to go back to: both are those from before. */
 TEST(owner_above_original)
 {
