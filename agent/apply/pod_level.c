@@ -50,14 +50,12 @@ struct sum {
 static struct sum sum_of(const struct pod *p, enum resource r)
 {
 	struct sum s = {0};
-	uint64_t init = 0;
+	uint64_t start = kube_pod_start(p->spec, r, KUBE_COUNT_LIMIT), raised = 0;
 
 	for (size_t i = 0; i < p->spec->container_count; i++) {
 		const struct kube_container *c = &p->spec->containers[i];
 		uint64_t present = present_of(p, i, r);
 
-		if (c->kind == CONTAINER_INIT && c->spec.limit[r] != LIMIT_MAX)
-			init = MAX(init, c->spec.limit[r]);
 		if (c->kind == CONTAINER_INIT && !c->running)
 			continue;
 		/* Under the pod's limit as it is: that one may only grow then. */
@@ -66,11 +64,13 @@ static struct sum sum_of(const struct pod *p, enum resource r)
 			continue;
 		}
 		s.present = add_sat(s.present, present);
+		if (c->kind == CONTAINER_SIDECAR)
+			raised = add_sat(raised, sub_sat(c->spec.limit[r], original_of(p, i, r)));
 		if (c->kind != CONTAINER_INIT)
 			s.original = add_sat(s.original, original_of(p, i, r));
 	}
-	s.present = MAX(s.present, init);
-	s.original = MAX(s.original, init);
+	s.present = MAX(s.present, start);
+	s.original = MAX(s.original, sub_sat(start, raised));
 	return s;
 }
 

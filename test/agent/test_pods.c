@@ -449,6 +449,34 @@ TEST_RIG_BOTH(limits_no_longer_controlled, restart)
 	pods_raise_app(r, p);
 }
 
+/* The kubelet gave the pod what its start needs: an init container beside the sidecar before it.
+ * Later on it is no more than the sum of what runs. */
+TEST_RIG_DRIVERS(init_beside_sidecar)
+{
+	struct rig_pod *p;
+	uint64_t milli;
+
+	rig_open(r, "");
+	p = rig_pod_add(r, driver, "web-0");
+	rig_container_add(r, p, "log", 300, 32 * MIB)->kind = CONTAINER_SIDECAR;
+	rig_container_add(r, p, "setup", 400, 80 * MIB)->kind = CONTAINER_INIT;
+	rig_container_add(r, p, "app", 200, 64 * MIB);
+	rig_container_stop(r, &p->container[1]);
+	p->level->props.cpu_quota_per_sec_usec = 700 * USEC_PER_MSEC;
+	p->level->props.mem_max = 112 * MIB;
+	rig_realise(r, p->level);
+	p->mode = "Auto";
+	CHECK_EQ(rig_start(r), 0);
+	CHECK_EQ(rig_cpu_milli(r, p->level), 700);
+	milli = pods_raise_app(r, p);
+	CHECK_EQ(rig_cpu_milli(r, p->level), milli + 200);
+	CHECK_EQ(rig_bytes(r, p->level, "memory.max"), 112 * MIB);
+	p->mode = NULL;
+	rig_pod_run(r, p, 70, pods_burn_20);
+	CHECK_EQ(rig_cpu_milli(r, p->level), 700);
+	CHECK_EQ(rig_bytes(r, p->level, "memory.max"), 112 * MIB);
+}
+
 /* It is being deleted, and its owner removes the annotation. */
 TEST_RIG(not_annotated_while_it_ends)
 {
